@@ -1,0 +1,411 @@
+"""The simplest thing that satisfies the contract of a saver: three dicts.
+
+    storage[thread][namespace][checkpoint id]        = (checkpoint, metadata, parent's id)
+    blobs[thread, namespace, channel, version]       = value
+    writes[thread, namespace, checkpoint id][task id, index] = (task id, channel, value, task path)
+
+Checkpoint, metadata and values stand there as a serializer made them, tag and bytes. So
+nobody shares a list with the store: what a node does to its state later does not rewrite
+history.
+
+A channel's value is not stored with the checkpoint, but under its version. A super-step
+that changes two channels of a thousand stores two values, and the new checkpoint finds
+the others where they are, by the versions it lists:
+
+    checkpoint 7   {"messages": 7, "user": 1}   ──▶ blobs[…, "messages", 7], blobs[…, "user", 1]
+    checkpoint 8   {"messages": 8, "user": 1}   ──▶ blobs[…, "messages", 8], blobs[…, "user", 1]
+
+The three dicts are the truth, and they are public: look into them, or delete from them,
+as you like.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Sequence
+from itertools import dropwhile, islice
+from typing import Any, Final, Self, TypeAlias, cast
+
+from minigraph.checkpoint.base.id import next_text_version
+from minigraph.checkpoint.base.records import (
+    WRITES_IDX_MAP,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    PendingWrite,
+    get_checkpoint_id,
+    get_checkpoint_metadata,
+    writes_sort_key,
+)
+from minigraph.checkpoint.base.saver import BaseCheckpointSaver
+from minigraph.checkpoint.memory.rows import Rows, Typed, newest_first
+from minigraph.checkpoint.serde.base import SerializerProtocol
+from minigraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from minigraph.types import RunnableConfig
+
+__all__ = ["InMemorySaver", "MemorySaver"]
+
+BlobKey: TypeAlias = tuple[str, str, str, str | int | float]
+WritesKey: TypeAlias = tuple[str, str, str]
+StoredWrite: TypeAlias = tuple[str, str, Typed, str]
+
+EMPTY: Final[Typed] = ("empty", b"")
+"""Stored for a channel that has a version and no value (SD-03, SV-20)."""
+
+
+class InMemorySaver(BaseCheckpointSaver[str]):
+    """Keeps threads in this process's memory: for tests, notebooks and learning.
+
+    Args:
+        serde: how values become bytes. The default builds every dataclass, enum and named
+            tuple that it finds in data (``allowed_msgpack_modules=True``), and is the only
+            one that does: here the data has never left the process, so it names nothing
+            that this process has not put there itself.
+
+    Several runs may use one saver at the same time, from several threads. It can stand in a
+    ``with`` or ``async with``, as a saver that holds a connection does; leaving does nothing.
+    A thread id that is not text is taken as its text.
+
+    Note that `put` stores the values of the channels in `new_versions` and no others: with
+    ``new_versions={}`` a checkpoint comes back without values (SV-21).
+
+    >>> saver = InMemorySaver()
+    >>> config = {"configurable": {"thread_id": "a", "checkpoint_ns": ""}}
+    >>> checkpoint = {"v": 4, "id": "1", "ts": "", "channel_values": {"x": [1]},
+    ...               "channel_versions": {"x": 1}, "versions_seen": {}, "updated_channels": None}
+    >>> saver.put(config, checkpoint, {"step": -1}, {"x": 1})
+    {'configurable': {'thread_id': 'a', 'checkpoint_ns': '', 'checkpoint_id': '1'}}
+    >>> saver.get(config)["channel_values"]
+    {'x': [1]}
+    """
+
+    storage: dict[str, dict[str, Rows]]
+    blobs: dict[BlobKey, Typed]
+    writes: dict[WritesKey, dict[tuple[str, int], StoredWrite]]
+
+    def __init__(self, *, serde: SerializerProtocol | None = None) -> None:
+        super().__init__(serde=serde or JsonPlusSerializer(allowed_msgpack_modules=True))
+        self.storage = defaultdict(lambda: defaultdict(Rows))
+        self.blobs = {}
+        self.writes = defaultdict(dict)
+        # Held while the dicts are read or changed together, never while values are converted.
+        self._lock = threading.Lock()
+        # Which keys of `blobs` and `writes` belong to a thread, so that deleting one does not
+        # look at all the others; and how many there should be, to notice when it no longer fits.
+        self._keys: dict[str, set[BlobKey | WritesKey]] = defaultdict(set)
+        self._key_count = 0
+
+    # ------------------------------------------------------------------ writing
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        configurable = config["configurable"]
+        thread_id, namespace = str(configurable["thread_id"]), configurable["checkpoint_ns"]
+        checkpoint_id = checkpoint["id"]
+        rest = cast(dict[str, Any], checkpoint.copy())
+        values = rest.pop("channel_values")
+        dumps = self.serde.dumps_typed
+        blobs: dict[BlobKey, Typed] = {}
+        what = "checkpoint", checkpoint_id
+        try:
+            row = (
+                dumps(rest),
+                dumps(get_checkpoint_metadata(config, metadata)),
+                configurable.get("checkpoint_id"),
+            )
+            for channel, version in new_versions.items():
+                what = "channel", channel
+                blobs[thread_id, namespace, channel, version] = (
+                    dumps(values[channel]) if channel in values else EMPTY
+                )
+        except Exception as error:
+            _add_note(error, "storing", what, thread_id)
+            raise
+
+        with self._lock:
+            self.storage[thread_id][namespace][checkpoint_id] = row
+            before = len(self.blobs)
+            self.blobs.update(blobs)
+            self._key_count += len(self.blobs) - before
+            self._keys[thread_id].update(blobs)
+        return _address(thread_id, namespace, checkpoint_id)
+
+    def put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        configurable = config["configurable"]
+        thread_id = str(configurable["thread_id"])
+        key = (thread_id, configurable.get("checkpoint_ns", ""), configurable["checkpoint_id"])
+        dumps = self.serde.dumps_typed
+        new: dict[tuple[str, int], StoredWrite] = {}
+        for position, (channel, value) in enumerate(writes):
+            place = (task_id, WRITES_IDX_MAP.get(channel, position))
+            try:
+                new[place] = (task_id, channel, dumps(value), task_path)
+            except Exception as error:
+                _add_note(error, "storing", ("a write to", channel), thread_id)
+                raise
+
+        with self._lock:
+            stored = self.writes.get(key)
+            if stored is None:
+                self.writes[key] = new
+                self._key_count += 1
+                self._keys[thread_id].add(key)
+                return
+            for place, write in new.items():
+                if place[1] < 0 or place not in stored:
+                    stored[place] = write
+
+    def delete_thread(self, thread_id: str) -> None:
+        thread_id = str(thread_id)
+        with self._lock:
+            if self._key_count != len(self.blobs) + len(self.writes):
+                self._find_keys()
+            self.storage.pop(thread_id, None)
+            for key in self._keys.pop(thread_id, ()):
+                if len(key) == 4:
+                    self.blobs.pop(key, None)
+                else:
+                    self.writes.pop(key, None)
+            self._key_count = len(self.blobs) + len(self.writes)
+
+    def _find_keys(self) -> None:
+        """Somebody has edited the dicts by hand: look again whose their keys are."""
+        self._keys.clear()
+        for blob_key in self.blobs:
+            self._keys[blob_key[0]].add(blob_key)
+        for writes_key in self.writes:
+            self._keys[writes_key[0]].add(writes_key)
+
+    def get_next_version(self, current: str | int | None, channel: None) -> str:
+        """Text that sorts: a counter, and a random part that keeps branches apart (CP-04)."""
+        return next_text_version(current)
+
+    # ------------------------------------------------------------------ reading
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        configurable = config["configurable"]
+        thread_id = str(configurable["thread_id"])
+        namespace = configurable.get("checkpoint_ns", "")
+        if checkpoint_id := get_checkpoint_id(config):
+            return self._read(thread_id, namespace, checkpoint_id, config)
+        with self._lock:
+            latest = next(newest_first(self._rows(thread_id, namespace)), None)
+        return self._read(thread_id, namespace, latest) if latest else None
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        """As the contract says; grouped by thread and namespace, newest first in each (SV-47).
+
+        What is put or deleted while somebody reads on is in the list or not, and disturbs
+        nothing. A negative `limit` gives nothing (SV-45), and a `before` without a checkpoint
+        id excludes nothing (SV-44).
+        """
+        before_id = get_checkpoint_id(before) if before else None
+        remaining = limit
+        for thread_id, namespace in self._namespaces(config):
+            only = get_checkpoint_id(config) if config else None
+            # Without a filter, no more ids are needed than tuples are wanted.
+            enough = remaining if filter is None else None
+            for checkpoint_id in self._ids(thread_id, namespace, only, before_id, enough):
+                if remaining is not None and remaining <= 0:
+                    return
+                if filter and not self._matches(thread_id, namespace, checkpoint_id, filter):
+                    continue
+                found = self._read(thread_id, namespace, checkpoint_id)
+                if found is None:  # deleted in the meantime
+                    continue
+                if remaining is not None:
+                    remaining -= 1
+                yield found
+
+    def _namespaces(self, config: RunnableConfig | None) -> Sequence[tuple[str, str]]:
+        """The (thread, namespace) pairs that `config` means."""
+        with self._lock:
+            if config is None:
+                return [(thread, ns) for thread in self.storage for ns in self.storage[thread]]
+            configurable = config["configurable"]
+            thread_id = str(configurable["thread_id"])
+            namespace = configurable.get("checkpoint_ns")
+            if namespace is not None:
+                return [(thread_id, namespace)]
+            return [(thread_id, ns) for ns in self.storage.get(thread_id, ())]
+
+    def _ids(
+        self,
+        thread_id: str,
+        namespace: str,
+        only: str | None,
+        before: str | None,
+        enough: int | None,
+    ) -> Sequence[str]:
+        """The ids to list, newest first, as they are now."""
+        with self._lock:
+            rows = self._rows(thread_id, namespace)
+            if only:
+                ids = iter([only] if only in rows else [])
+            else:
+                ids = newest_first(rows)
+            if before:
+                ids = dropwhile(lambda checkpoint_id: checkpoint_id >= before, ids)
+            return [*islice(ids, None if enough is None else max(enough, 0))]
+
+    def _matches(
+        self, thread_id: str, namespace: str, checkpoint_id: str, filter: dict[str, Any]
+    ) -> bool:
+        row = self._rows(thread_id, namespace).get(checkpoint_id)
+        if row is None:
+            return False
+        metadata = self.serde.loads_typed(row[1])
+        return all(metadata.get(key) == value for key, value in filter.items())
+
+    def _rows(self, thread_id: str, namespace: str) -> Rows:
+        """The rows of a namespace. Asking leaves no trace of a thread that is not there."""
+        thread = self.storage.get(thread_id)
+        return (thread.get(namespace) if thread else None) or Rows()
+
+    def _read(
+        self,
+        thread_id: str,
+        namespace: str,
+        checkpoint_id: str,
+        config: RunnableConfig | None = None,
+    ) -> CheckpointTuple | None:
+        """One checkpoint, put together from the three dicts."""
+        loads = self.serde.loads_typed
+        what = "checkpoint", checkpoint_id
+        try:
+            while True:
+                row = self._rows(thread_id, namespace).get(checkpoint_id)
+                if row is None:
+                    return None
+                checkpoint = loads(row[0])
+                with self._lock:
+                    if self._rows(thread_id, namespace).get(checkpoint_id) is not row:
+                        continue  # replaced or deleted while it was being converted
+                    blobs = self.blobs
+                    typed_values = [
+                        (channel, blobs.get((thread_id, namespace, channel, version), EMPTY))
+                        for channel, version in checkpoint["channel_versions"].items()
+                    ]
+                    writes = [*self.writes.get((thread_id, namespace, checkpoint_id), {}).items()]
+                break
+
+            metadata = loads(row[1])
+            values = checkpoint["channel_values"] = {}
+            for channel, typed in typed_values:
+                if typed[0] != "empty":
+                    what = "channel", channel
+                    values[channel] = loads(typed)
+            if len(writes) > 1:
+                writes.sort(key=_write_order)
+            pending: list[PendingWrite] = []
+            for _, (task_id, channel, typed, _) in writes:
+                what = "a write to", channel
+                pending.append((task_id, channel, loads(typed)))
+        except Exception as error:
+            _add_note(error, "reading", what, thread_id)
+            raise
+
+        parent_id = row[2]
+        return CheckpointTuple(
+            config or _address(thread_id, namespace, checkpoint_id),
+            checkpoint,
+            metadata,
+            _address(thread_id, namespace, parent_id) if parent_id else None,
+            pending,
+        )
+
+    # ------------------------------------- the async twins: nothing here ever waits
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return self.get_tuple(config)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        for found in self.list(config, filter=filter, before=before, limit=limit):
+            yield found
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        return self.put(config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        self.put_writes(config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        self.delete_thread(thread_id)
+
+    # ----------------------------------------------------------- as a with-block
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        return None
+
+
+MemorySaver = InMemorySaver
+"""Its older name (SV-23)."""
+
+
+def _address(thread_id: str, namespace: str, checkpoint_id: str) -> RunnableConfig:
+    return {
+        "configurable": {
+            "thread_id": thread_id,
+            "checkpoint_ns": namespace,
+            "checkpoint_id": checkpoint_id,
+        }
+    }
+
+
+def _add_note(error: Exception, doing: str, what: tuple[str, str], thread_id: str) -> None:
+    """The serializer knows what is wrong with a value; we know whose value it was."""
+    kind, name = what
+    error.add_note(f"This happened while {doing} {kind} {name!r} of thread {thread_id!r}.")
+
+
+def _write_order(item: tuple[tuple[str, int], StoredWrite]) -> tuple[str, str, int]:
+    (task_id, index), (_, _, _, task_path) = item
+    return writes_sort_key(task_path, task_id, index)

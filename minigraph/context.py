@@ -1,0 +1,25 @@
+"""The one thing that is global: which task is running here.
+
+A node is a plain function; nothing forces its author to pass the run's config along.
+So a task sets this variable, in its own copy of the caller's context, before it calls
+the node, and `get_config()` finds it. Because the copy belongs to the task, parallel
+tasks never see each other's, and nothing leaks back into the caller.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Protocol
+
+from minigraph.types import RunnableConfig
+
+
+class RunningTask(Protocol):
+    """What code below may ask of the task it runs in."""
+
+    @property
+    def config(self) -> RunnableConfig:
+        """The config of this task, as a node receives it (MR-06)."""
+
+
+running_task: ContextVar[RunningTask | None] = ContextVar("running_task", default=None)

@@ -1,0 +1,132 @@
+"""Going on: how edges, routes and Commands start the next node.
+
+Nothing is called and nothing is enqueued. To follow an edge is to *write* to the channel
+that the target listens to; the planner then finds it has news:
+
+    edge a ─▶ b             a writes None to  branch:to:b
+    edge [a, b] ─▶ c        each writes its name to  join:a+b:c, which waits for all
+    Send("b", arg)          goes to the tasks channel, as it is
+    edge a ─▶ END           writes nothing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args, get_origin
+
+from minigraph.constants import BRANCH_PREFIX, END, JOIN_PREFIX, START, TASKS
+from minigraph.errors import InvalidUpdateError
+from minigraph.graph.schema import annotations_of, parameter_schema
+from minigraph.pregel.node import Write
+from minigraph.types import Command, Send
+
+
+def branch_channel(node: str) -> str:
+    """The channel whose write starts a node.
+
+    >>> branch_channel("b")
+    'branch:to:b'
+    """
+    return f"{BRANCH_PREFIX}{node}"
+
+
+def join_channel(starts: Sequence[str], end: str) -> str:
+    """The channel that waits for all of `starts`, named in the order given (SG-10).
+
+    >>> join_channel(["b", "a"], "c")
+    'join:b+a:c'
+    """
+    return f"{JOIN_PREFIX}{'+'.join(starts)}:{end}"
+
+
+def go_to(target: Any) -> list[Write]:
+    """The write that makes a target run: a `Send`, or a node's name.
+
+    >>> go_to("b"), go_to(END)
+    ([('branch:to:b', None)], [])
+    """
+    if isinstance(target, Send):
+        return [(TASKS, target)]
+    return [] if target == END else [(branch_channel(target), None)]
+
+
+def command_routes(result: Any) -> list[Write]:
+    """Where the Commands and Sends in a node's result go (CS-02 to CS-04).
+
+    They add to the node's edges. A goto of another kind is ignored, CS-03.
+    """
+    if result is None or isinstance(result, dict):
+        return []
+    if isinstance(result, Send):
+        return go_to(result)
+    if isinstance(result, Command):
+        if result.graph is not None:
+            return []
+        goto = result.goto if isinstance(result.goto, (list, tuple)) else [result.goto]
+        return [w for target in goto if isinstance(target, (str, Send)) for w in go_to(target)]
+    if isinstance(result, (list, tuple)):
+        return [write for each in result for write in command_routes(each)]
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class BranchSpec:
+    """A conditional edge as it was declared.
+
+    Args:
+        path: the user's function, from state to a choice.
+        ends: from choices to node names; ``None`` when a choice is a name itself.
+        schema: what the function expects, if it says so.
+    """
+
+    path: Callable[..., Any]
+    ends: Mapping[Hashable, str] | None
+    schema: Any | None
+
+    @classmethod
+    def declare(
+        cls, path: Callable[..., Any], path_map: Mapping[Hashable, str] | Sequence[str] | None
+    ) -> BranchSpec:
+        """With the targets from `path_map`, or from the function's ``Literal`` (SG-51)."""
+        if path_map is None:
+            returns = annotations_of(path).get("return")
+            path_map = get_args(returns) if get_origin(returns) is Literal else None
+        ends = (
+            path_map
+            if isinstance(path_map, Mapping) or path_map is None
+            else dict(zip(path_map, path_map))
+        )
+        return cls(path, ends, parameter_schema(path))
+
+    def writes(self, source: str, choice: Any) -> list[Write]:
+        """The writes that a choice means.
+
+        Raises `KeyError` for a choice that is not in the map, `ValueError` for one that is no
+        destination, `InvalidUpdateError` for a `Send` to END (SG-51, SG-52).
+        """
+        choices = choice if isinstance(choice, (list, tuple)) else [choice]
+        writes: list[Write] = []
+        for each in choices:
+            target = each if isinstance(each, Send) else self.target(source, each)
+            if target is None or target == START:
+                raise ValueError(
+                    f"The branch after {source!r} chose {each!r}, which is no destination. "
+                    "Return a node's name, END, a Send, or a list of these."
+                )
+            if isinstance(target, Send) and target.node == END:
+                raise InvalidUpdateError(
+                    f"The branch after {source!r} sends a packet to END, which is not a node."
+                )
+            writes.extend(go_to(target))
+        return writes
+
+    def target(self, source: str, choice: Any) -> Any:
+        if self.ends is None:
+            return choice
+        if choice not in self.ends:
+            raise KeyError(
+                f"The branch after {source!r} chose {choice!r}, which its path_map does not "
+                f"have; it has {list(self.ends)}."
+            )
+        return self.ends[choice]

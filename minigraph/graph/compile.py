@@ -1,0 +1,212 @@
+"""Compile: from declared nodes and edges to a layout of channels.
+
+What `StateGraph` collects is still words: this node, that edge. Compiling makes each of
+them a channel, a trigger or a writer:
+
+    a node            ─▶  PregelNode + the channel  branch:to:NODE
+    an edge           ─▶  one more write at the end of its source
+    a list edge       ─▶  a barrier channel, and a write to it in every source
+    conditional edges ─▶  a Route in their source
+    START             ─▶  a node like any other, triggered by the input
+
+The result is a snapshot: later changes of the builder do not reach it (SG-16).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from minigraph.channels.base import BaseChannel
+from minigraph.channels.ephemeral_value import EphemeralValue
+from minigraph.channels.last_value import LastValueAfterFinish
+from minigraph.channels.named_barrier_value import (
+    NamedBarrierValue,
+    NamedBarrierValueAfterFinish,
+)
+from minigraph.channels.topic import Topic
+from minigraph.checkpoint.base.saver import BaseCheckpointSaver
+from minigraph.constants import END, ROOT, START, TAG_HIDDEN, TASKS
+from minigraph.graph.branch import (
+    BranchSpec,
+    branch_channel,
+    command_routes,
+    join_channel,
+)
+from minigraph.graph.schema import (
+    channels_of,
+    mapper_of,
+    root_updates_of,
+    selection_of,
+    updates_of,
+)
+from minigraph.pregel.interrupts import Breakpoints
+from minigraph.pregel.main import Pregel
+from minigraph.pregel.node import PregelNode, Route, UserFunction, Write, Writer
+from minigraph.pregel.selection import Selection
+from minigraph.types import Send
+
+if TYPE_CHECKING:
+    from minigraph.graph.state import StateGraph
+
+Channels = dict[str, BaseChannel[Any, Any, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """A node as it was declared.
+
+    Args:
+        function: the user's function.
+        input_schema: what it expects.
+        defer: whether it waits until nothing else is left to run (SS-08).
+        metadata: for its config.
+        ends: the nodes that it says it may go to, by its return annotation.
+    """
+
+    function: UserFunction
+    input_schema: Any
+    defer: bool = False
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    ends: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that compiling needs to know, without the builder that collected it."""
+
+    nodes: Mapping[str, NodeSpec]
+    edges: Sequence[tuple[str, str]]
+    joins: Sequence[tuple[tuple[str, ...], str]]
+    branches: Mapping[str, Mapping[str, BranchSpec]]
+    channels: Mapping[str, BaseChannel[Any, Any, Any]]
+    state_schema: Any
+    input_schema: Any
+    output_schema: Any
+
+
+class CompiledStateGraph(Pregel):
+    """A `StateGraph` that can run. It remembers its builder, for those who look."""
+
+    def __init__(
+        self,
+        declared: Plan,
+        builder: StateGraph,
+        *,
+        checkpointer: BaseCheckpointSaver[Any] | None,
+        interrupt_before: Breakpoints,
+        interrupt_after: Breakpoints,
+        name: str,
+    ) -> None:
+        self.builder = builder
+        output = list(channels_of(declared.output_schema))
+        shown = list(declared.channels)
+        super().__init__(
+            nodes=nodes_of(declared),
+            channels=all_channels(declared),
+            input_channels=START,
+            output_channels=ROOT if output == [ROOT] else output,
+            stream_channels=ROOT if shown == [ROOT] else shown,
+            checkpointer=checkpointer,
+            stream_mode="updates",
+            interrupt_before=interrupt_before,
+            interrupt_after=interrupt_after,
+            name=name,
+        )
+
+
+def all_channels(declared: Plan) -> Channels:
+    """The state's channels, and those that carry control from node to node (SG-10)."""
+    channels: Channels = {**declared.channels, START: EphemeralValue(declared.input_schema)}
+    for name, spec in declared.nodes.items():
+        channels[branch_channel(name)] = (
+            LastValueAfterFinish(Any) if spec.defer else EphemeralValue(Any, guard=False)
+        )
+    for starts, end in declared.joins:
+        waits = end in declared.nodes and declared.nodes[end].defer
+        kind = NamedBarrierValueAfterFinish if waits else NamedBarrierValue
+        channels[join_channel(starts, end)] = kind(str, set(starts))
+    channels[TASKS] = Topic(Send)
+    for name, channel in channels.items():
+        channel.key = name
+    return channels
+
+
+def nodes_of(declared: Plan) -> dict[str, PregelNode]:
+    """Every node with its triggers, and with its edges as writers."""
+    edges: dict[str, list[Writer]] = {name: [] for name in (START, *declared.nodes)}
+    triggers = {name: [branch_channel(name)] for name in declared.nodes}
+    for start, end in declared.edges:
+        if end != END:
+            edges[start].append(constant((branch_channel(end), None)))
+    for starts, end in declared.joins:
+        channel = join_channel(starts, end)
+        if end in triggers:
+            triggers[end].append(channel)
+        for start in starts:
+            edges[start].append(constant((channel, start)))
+
+    reading = Reading()
+    nodes = {
+        START: PregelNode(
+            name=START,
+            triggers=(START,),
+            channels=Selection(START),
+            writers=(updating(START, frozenset(channels_of(declared.input_schema))), *edges[START]),
+            routes=routes_of(declared, START, reading),
+            tags=(TAG_HIDDEN,),
+        )
+    }
+    keys = frozenset(declared.channels)
+    for name, spec in declared.nodes.items():
+        selection, mapper = reading.of(spec.input_schema)
+        nodes[name] = PregelNode(
+            name=name,
+            triggers=tuple(triggers[name]),
+            channels=selection,
+            mapper=mapper,
+            bound=spec.function,
+            writers=(updating(name, keys), command_routes, *edges[name]),
+            routes=routes_of(declared, name, reading),
+            metadata=spec.metadata,
+        )
+    return nodes
+
+
+class Reading:
+    """How to read the state as a given schema; worked out once for each schema."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, tuple[Selection, Callable[[Any], Any] | None]] = {}
+
+    def of(self, schema: Any) -> tuple[Selection, Callable[[Any], Any] | None]:
+        if id(schema) not in self.known:
+            self.known[id(schema)] = Selection(selection_of(schema)), mapper_of(schema)
+        return self.known[id(schema)]
+
+
+def routes_of(declared: Plan, source: str, reading: Reading) -> tuple[Route, ...]:
+    """The conditional edges of a node.
+
+    A path function sees what its node sees, unless it is annotated with a schema of its own.
+    """
+    default = declared.nodes[source].input_schema if source != START else declared.state_schema
+    routes = []
+    for branch in declared.branches.get(source, {}).values():
+        selection, mapper = reading.of(branch.schema or default)
+        path = UserFunction(branch.path)
+        routes.append(Route(path, selection, mapper, partial(branch.writes, source)))
+    return tuple(routes)
+
+
+def updating(node: str, keys: frozenset[str]) -> Writer:
+    """The writer that turns a node's result into its state update."""
+    return root_updates_of if keys == {ROOT} else partial(updates_of, node, keys)
+
+
+def constant(write: Write) -> Callable[[Any], Sequence[Write]]:
+    """A writer that always writes the same: an edge."""
+    writes = (write,)
+    return lambda result: writes

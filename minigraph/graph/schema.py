@@ -1,0 +1,247 @@
+"""Schemas: from annotations to channels, and from channels back to objects.
+
+A user declares the state as a class; the machine knows only channels. This room
+translates both ways:
+
+    class State(TypedDict):                        channel
+        x: int                                ─▶   LastValue
+        log: Annotated[list, operator.add]    ─▶   BinaryOperatorAggregate
+        now: Annotated[int, EphemeralValue]   ─▶   the channel that is named
+    int, list, Annotated[list, add]           ─▶   a single channel, ``__root__``
+
+    channels read as a dict   ─▶   what the node's schema makes of it
+    what a node returned      ─▶   writes
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Container, Mapping
+from functools import partial
+from typing import Annotated, Any, NotRequired, Required, get_args, get_origin
+from weakref import WeakKeyDictionary
+
+from typing_extensions import ReadOnly, get_type_hints
+
+from minigraph.channels.base import BaseChannel
+from minigraph.channels.binop import BinaryOperatorAggregate
+from minigraph.channels.last_value import LastValue
+from minigraph.constants import RESERVED, ROOT
+from minigraph.errors import ErrorCode, InvalidUpdateError, message_with_code
+from minigraph.pregel.node import Write
+from minigraph.types import Command, Send
+
+# ---------------------------------------------------------------- to channels
+
+
+def fields_of(schema: Any) -> dict[str, Any]:
+    """The annotated keys of a schema; empty for one that is a single value (SG-01).
+
+    >>> class State(TypedDict): x: int
+    >>> fields_of(State), fields_of(int)
+    ({'x': <class 'int'>}, {})
+    """
+    if not isinstance(schema, type) or not hasattr(schema, "__annotations__"):
+        return {}
+    if schema not in _fields:
+        _fields[schema] = get_type_hints(schema, include_extras=True)
+    return _fields[schema]
+
+
+_fields: WeakKeyDictionary[type, dict[str, Any]] = WeakKeyDictionary()
+"""Known schemas. Resolving annotations is slow, and a graph of many nodes asks for one schema
+again and again."""
+
+
+def channels_of(schema: Any) -> dict[str, BaseChannel[Any, Any, Any]]:
+    """The channels that a schema declares.
+
+    Raises `ValueError` for a reserved name and for a reducer that does not take two arguments.
+    """
+    fields = fields_of(schema) or {ROOT: schema}
+    for name in fields:
+        if name in RESERVED:
+            raise ValueError(
+                f"Channel name {name!r} is reserved: rename this key of "
+                f"{getattr(schema, '__name__', schema)}."
+            )
+    return {name: channel_for(name, annotation) for name, annotation in fields.items()}
+
+
+def channel_for(name: str, annotation: Any) -> BaseChannel[Any, Any, Any]:
+    """The channel that an annotation means (SG-02, SG-04).
+
+    A channel anywhere in the metadata wins; else a callable at its end is a reducer.
+
+    >>> from operator import add
+    >>> type(channel_for("log", Annotated[list, add])).__name__
+    'BinaryOperatorAggregate'
+    """
+    typ, metadata = take_apart(annotation)
+    for extra in metadata:
+        if isinstance(extra, BaseChannel):
+            channel = extra.copy()  # the annotation may serve several graphs
+            channel.key = name
+            return channel
+        if isinstance(extra, type) and issubclass(extra, BaseChannel):
+            channel = extra(typ)
+            channel.key = name
+            return channel
+    if metadata and callable(metadata[-1]):
+        require_reducer(name, metadata[-1])
+        reducing: BinaryOperatorAggregate[Any] = BinaryOperatorAggregate(typ, metadata[-1])
+        reducing.key = name
+        return reducing
+    return LastValue(typ, name)
+
+
+def take_apart(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
+    """An annotation's type and its metadata, without Required and its like.
+
+    >>> take_apart(NotRequired[Annotated[int, "doc"]])
+    (<class 'int'>, ('doc',))
+    """
+    metadata: tuple[Any, ...] = ()
+    while True:
+        origin = get_origin(annotation)
+        if origin is Annotated:
+            metadata = (*annotation.__metadata__, *metadata)
+            annotation = annotation.__origin__
+        elif origin in (Required, NotRequired, ReadOnly):
+            annotation = get_args(annotation)[0]
+        else:
+            return annotation, metadata
+
+
+def require_reducer(name: str, reducer: Callable[..., Any]) -> None:
+    """Refuse a reducer that cannot be called with (state, write) (SG-03)."""
+    try:
+        signature = inspect.signature(reducer)
+    except (TypeError, ValueError):
+        return  # written in C, and silent about its parameters
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if sum(p.kind in positional for p in signature.parameters.values()) != 2:
+        raise ValueError(
+            f"Invalid reducer signature for key {name!r}: a reducer takes (current, write) and "
+            f"returns the new value, but {getattr(reducer, '__name__', reducer)} takes {signature}."
+        )
+
+
+# ---------------------------------------------------------------- to objects
+
+
+def selection_of(schema: Any) -> str | tuple[str, ...]:
+    """The channels to read for somebody who expects this schema."""
+    return tuple(fields_of(schema)) or ROOT
+
+
+def mapper_of(schema: Any) -> Callable[[Any], Any] | None:
+    """From a dict of channels to an object of the schema; None if the dict itself will do."""
+    if not fields_of(schema) or issubclass(schema, dict):
+        return None
+    return partial(construct, schema)
+
+
+def construct(schema: type, values: Mapping[str, Any]) -> Any:
+    return schema(**values)
+
+
+def parameter_schema(function: Callable[..., Any]) -> Any | None:
+    """The schema that a function's first parameter is annotated with, if there is one (SG-08)."""
+    hints = annotations_of(function)
+    if not hints:
+        return None
+    try:
+        first = next(iter(inspect.signature(function).parameters), None)
+    except (TypeError, ValueError):
+        return None
+    schema = hints.get(first) if first else None
+    return schema if fields_of(schema) else None
+
+
+def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """A callable's annotations as types; empty when there are none that Python can resolve."""
+    if not inspect.isroutine(function):
+        function = getattr(function, "__call__", function)  # noqa: B004  # the bound method
+    if not getattr(function, "__annotations__", None):
+        return {}
+    try:
+        return get_type_hints(function)
+    except (NameError, TypeError):
+        return {}
+
+
+# ---------------------------------------------------------------- to writes
+
+
+def updates_of(node: str, keys: Container[str], result: Any) -> list[Write]:
+    """The state update that a node's result means (SG-40 to SG-42, CS-01).
+
+    Args:
+        node: who returned it, for the error.
+        keys: the state's channels; other keys are dropped.
+        result: a dict, an object with annotated fields, a `Command`, a list with at least one
+            Command in it, or None.
+
+    Raises `InvalidUpdateError` for anything else.
+
+    >>> updates_of("a", {"x"}, {"x": 1, "unknown": 2})
+    [('x', 1)]
+    >>> updates_of("a", {"x"}, Command(update={"x": 1}, goto="b"))
+    [('x', 1)]
+    """
+    if result is None or isinstance(result, Send):
+        return []
+    if isinstance(result, dict):
+        return [(key, value) for key, value in result.items() if key in keys]
+    if isinstance(result, Command):
+        return [(key, value) for key, value in command_updates(result) if key in keys]
+    if has_command(result):
+        return [write for each in result for write in updates_of(node, keys, each)]
+    fields = fields_of(type(result))
+    if fields:
+        return [(key, value) for key, value in field_values(fields, result) if key in keys]
+    raise InvalidUpdateError(
+        message_with_code(
+            f"Node {node!r} must return a dict of state updates, a Command, or None, "
+            f"but it returned {result!r:.200} ({type(result).__name__}).",
+            ErrorCode.INVALID_GRAPH_NODE_RETURN_VALUE,
+        )
+    )
+
+
+def root_updates_of(result: Any) -> list[Write]:
+    """The same for a state that is a single value: anything but None replaces or feeds it (SG-43).
+
+    >>> root_updates_of(5), root_updates_of(None)
+    ([('__root__', 5)], [])
+    """
+    if isinstance(result, Command):
+        return root_updates_of(result.update) if result.graph is None else []
+    if has_command(result):
+        return [write for each in result for write in root_updates_of(each)]
+    return [] if result is None or isinstance(result, Send) else [(ROOT, result)]
+
+
+def has_command(result: Any) -> bool:
+    return isinstance(result, (list, tuple)) and any(isinstance(x, Command) for x in result)
+
+
+def command_updates(command: Command[Any]) -> list[Write]:
+    """A command's update as pairs; a key may repeat (CS-01)."""
+    update = command.update
+    if update is None or command.graph is not None:
+        return []
+    if isinstance(update, dict):
+        return list(update.items())
+    if isinstance(update, (list, tuple)) and all(
+        isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in update
+    ):
+        return [(key, value) for key, value in update]
+    return field_values(fields_of(type(update)), update)
+
+
+def field_values(fields: Mapping[str, Any], value: Any) -> list[Write]:
+    """The fields of an object that say something: those that are not None."""
+    pairs = ((name, getattr(value, name, None)) for name in fields)
+    return [(name, value) for name, value in pairs if value is not None]

@@ -1,0 +1,12 @@
+"""The machine: pure super-steps, the program around them, and the drivers."""
+
+from typing import TYPE_CHECKING
+
+from minigraph.doors import lazy_door
+
+if TYPE_CHECKING:
+    from minigraph.pregel.main import Pregel
+
+__all__ = ["Pregel"]
+
+__getattr__ = lazy_door(__name__, {"Pregel": "minigraph.pregel.main"})

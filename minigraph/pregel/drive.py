@@ -1,0 +1,189 @@
+"""Drivers: they perform what the program asks for, and nothing else.
+
+There are two, and each is one loop around one `match`:
+
+    send the last answer ──▶ program ──▶ effect ──▶ perform it ──▶ answer ─┐
+          ▲                                                               │
+          └───────────────────────────────────────────────────────────────┘
+
+An effect that raises is thrown into the program, which knows what must still be stored.
+So is the wish to leave: when the reader closes the stream, presses Ctrl-C or cancels the
+awaiting task, the program gets a `Stopped`, its last effects are performed, and only then
+does the original exception go on.
+
+A driver yields what the program emits. Its return value (async: the attribute `result`)
+is the program's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Generator
+from typing import Any, TypeAlias, assert_never
+
+from minigraph.checkpoint.base.saver import BaseCheckpointSaver
+from minigraph.pregel.effects import (
+    Advance,
+    Cancel,
+    Effect,
+    Emit,
+    Listing,
+    Load,
+    Next,
+    Program,
+    Save,
+    SaveWrites,
+    Start,
+    Stopped,
+    Warn,
+)
+from minigraph.pregel.runner import LoopRunner, ThreadRunner
+
+logger = logging.getLogger("minigraph")
+
+Saver: TypeAlias = BaseCheckpointSaver[Any]
+
+
+class Driver:
+    """Performs effects with threads and a saver's sync methods.
+
+    Args:
+        saver: where checkpoints go; a program that knows of no saver never needs it.
+        limit: how many tasks may run at once (`max_concurrency`).
+    """
+
+    def __init__(self, saver: Saver | None, limit: int | None = None) -> None:
+        self.saver = saver
+        self.tasks = ThreadRunner(limit)
+
+    def drive(self, program: Program) -> Generator[Emit, None, Any]:
+        answer: Any = None
+        problem: Exception | None = None
+        leaving: BaseException | None = None
+        try:
+            while True:
+                try:
+                    effect = program.throw(problem) if problem else program.send(answer)
+                except StopIteration as end:
+                    if leaving is not None:
+                        raise leaving from None
+                    return end.value
+                except Stopped:
+                    raise leaving or Stopped from None
+                answer = problem = None
+                try:
+                    if isinstance(effect, Emit):
+                        yield effect
+                    else:
+                        answer = self.perform(effect)
+                except Exception as error:
+                    problem = error
+                except BaseException as error:
+                    leaving, problem = error, Stopped()
+        finally:
+            self.tasks.close()
+
+    def perform(self, effect: Effect) -> Any:
+        match effect:
+            case Next():
+                return self.tasks.next()
+            case Start(tasks, view):
+                return self.tasks.start(tasks, view)
+            case SaveWrites(config, writes, task_id, task_path):
+                return need(self.saver).put_writes(config, writes, task_id, task_path)
+            case Save(config, checkpoint, metadata, new_versions):
+                return need(self.saver).put(config, checkpoint, metadata, new_versions)
+            case Load(config):
+                return need(self.saver).get_tuple(config)
+            case Listing(config, filter, before, limit):
+                return need(self.saver).list(config, filter=filter, before=before, limit=limit)
+            case Advance(cursor):
+                return next(cursor, None)
+            case Cancel(wait):
+                return self.tasks.cancel(wait)
+            case Warn(message):
+                return logger.warning(message)
+            case Emit():
+                raise TypeError("Emit is for the reader of the stream, not to be performed.")
+            case _:
+                assert_never(effect)
+
+
+class AsyncDriver:
+    """Performs effects on the running event loop, with a saver's async methods.
+
+    `drive` is an async generator, which cannot return a value; the program's is in `result`.
+    """
+
+    def __init__(self, saver: Saver | None, limit: int | None = None) -> None:
+        self.saver = saver
+        self.tasks = LoopRunner(limit)
+        self.result: Any = None
+
+    async def drive(self, program: Program) -> AsyncGenerator[Emit, None]:
+        answer: Any = None
+        problem: Exception | None = None
+        leaving: BaseException | None = None
+        try:
+            while True:
+                try:
+                    effect = program.throw(problem) if problem else program.send(answer)
+                except StopIteration as end:
+                    if leaving is not None:
+                        raise leaving from None
+                    self.result = end.value
+                    return
+                except Stopped:
+                    raise leaving or Stopped from None
+                answer = problem = None
+                try:
+                    if isinstance(effect, Emit):
+                        yield effect
+                    else:
+                        answer = await self.perform(effect)
+                except Exception as error:
+                    problem = error
+                except BaseException as error:
+                    leaving, problem = error, Stopped()
+        finally:
+            self.tasks.close()
+
+    async def perform(self, effect: Effect) -> Any:
+        match effect:
+            case Next():
+                return await self.tasks.next()
+            case Start(tasks, view):
+                return self.tasks.start(tasks, view)
+            case SaveWrites(config, writes, task_id, task_path):
+                return await need(self.saver).aput_writes(config, writes, task_id, task_path)
+            case Save(config, checkpoint, metadata, new_versions):
+                return await need(self.saver).aput(config, checkpoint, metadata, new_versions)
+            case Load(config):
+                return await need(self.saver).aget_tuple(config)
+            case Listing(config, filter, before, limit):
+                return need(self.saver).alist(config, filter=filter, before=before, limit=limit)
+            case Advance(cursor):
+                return await anext(cursor, None)
+            case Cancel(wait):
+                return self.tasks.cancel(wait)
+            case Warn(message):
+                return logger.warning(message)
+            case Emit():
+                raise TypeError("Emit is for the reader of the stream, not to be performed.")
+            case _:
+                assert_never(effect)
+
+
+def need(saver: Saver | None) -> Saver:
+    if saver is None:
+        raise ValueError("No checkpointer set: compile the graph with one, to load or to store.")
+    return saver
+
+
+def finish(driving: Generator[Emit, None, Any]) -> Any:
+    """Drive to the end without looking at what is emitted; the program's return value."""
+    while True:
+        try:
+            next(driving)
+        except StopIteration as end:
+            return end.value

@@ -1,0 +1,170 @@
+"""The vocabulary between the program and its driver.
+
+The program decides and never acts; a driver acts and never decides. The program yields
+one of the *effects* below and stops; the driver performs it and sends back an answer:
+
+    program                                   driver
+    ───────                                   ──────
+    yield Load(config)              ──▶       saver.get_tuple(config)
+                     CheckpointTuple, None ◀──
+    yield Start(tasks, view)        ──▶       sets them going
+    yield Next()                    ──▶       waits for one of them
+                  Finished, Failed, None ◀──
+    yield SaveWrites(…)             ──▶       saver.put_writes(…)
+    yield Save(…)                   ──▶       saver.put(…)
+    yield Emit(mode, payload)       ──▶       hands it to whoever reads the stream
+
+Effects and answers are plain, frozen data. So anything can be a driver: threads, an
+event loop, a dictionary of prepared answers, a person in a REPL, or a driver that dies on
+purpose at the k-th effect. An effect that could not be performed comes back as the
+exception it raised, thrown into the program at the place where it waits.
+
+What is durable when the program goes on: after `SaveWrites` the writes of that task, after
+`Save` that checkpoint. How soon that is true (at once, in the background, at the end) is
+the driver's to promise; the program only relies on the order.
+
+Room is left, by design, for what else can happen while tasks run: a task that asks a
+question or calls another task is one more kind of answer to `Next`, and a task to run
+again is one more `Start` between two `Next`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from minigraph.checkpoint.base.records import Checkpoint, CheckpointMetadata
+from minigraph.pregel.live import LiveState, Version
+from minigraph.pregel.node import Write
+from minigraph.pregel.plan import Task
+from minigraph.types import RunnableConfig
+
+
+class View(NamedTuple):
+    """What the tasks of a super-step may see of the run. They read it and change nothing.
+
+    Fields:
+        config: the run's config.
+        step: the super-step's number.
+        state: the state from which the super-step starts.
+        results: what each task is to be treated as having returned, by task id, in place of
+            calling its function: an update from outside is such a task.
+    """
+
+    config: RunnableConfig
+    step: int
+    state: LiveState
+    results: Mapping[str, Any] | None = None
+
+
+# ---------------------------------------------------------------- effects
+
+
+class Load(NamedTuple):
+    """Fetch the checkpoint that `config` addresses. Answer: a `CheckpointTuple`, or None."""
+
+    config: RunnableConfig
+
+
+class Listing(NamedTuple):
+    """Open a list of checkpoints, newest first. Answer: a cursor, to be given to `Advance`."""
+
+    config: RunnableConfig
+    filter: dict[str, Any] | None = None
+    before: RunnableConfig | None = None
+    limit: int | None = None
+
+
+class Advance(NamedTuple):
+    """Fetch the cursor's next checkpoint. Answer: a `CheckpointTuple`, or None at the end."""
+
+    cursor: Any
+
+
+class Start(NamedTuple):
+    """Set these tasks going. Answer: nothing; their outcomes are answers to `Next`."""
+
+    tasks: Sequence[Task]
+    view: View
+
+
+class Next(NamedTuple):
+    """Wait for one task to end. Answer: `Finished`, `Failed`, or None if none is left."""
+
+
+class Cancel(NamedTuple):
+    """Start no further task. Answer: nothing; `Next` still tells of those that end.
+
+    With ``wait`` the driver waits, at `Next`, for tasks that cannot be cancelled (threads);
+    without, it answers None as soon as nothing more has ended.
+    """
+
+    wait: bool
+
+
+class SaveWrites(NamedTuple):
+    """Store what a task wrote, beside the checkpoint that `config` addresses. Answer: nothing."""
+
+    config: RunnableConfig
+    writes: Sequence[Write]
+    task_id: str
+    task_path: str
+
+
+class Save(NamedTuple):
+    """Store a checkpoint. The `checkpoint_id` in `config` is its parent. Answer: nothing.
+
+    `new_versions` are the channels that moved since the previous checkpoint of this run.
+    """
+
+    config: RunnableConfig
+    checkpoint: Checkpoint
+    metadata: CheckpointMetadata
+    new_versions: dict[str, Version]
+
+
+class Emit(NamedTuple):
+    """Tell the reader of the stream. Answer: nothing."""
+
+    mode: str
+    payload: Any
+
+
+class Warn(NamedTuple):
+    """Tell the log. Answer: nothing."""
+
+    message: str
+
+
+Effect: TypeAlias = (
+    Load | Listing | Advance | Start | Next | Cancel | SaveWrites | Save | Emit | Warn
+)
+
+Program: TypeAlias = Generator[Effect, Any, Any]
+"""What a driver drives."""
+
+
+# ---------------------------------------------------------------- answers to Next
+
+
+class Finished(NamedTuple):
+    """A task ended well, with these writes."""
+
+    task_id: str
+    writes: Sequence[Write]
+
+
+class Failed(NamedTuple):
+    """A task ended with an exception."""
+
+    task_id: str
+    error: BaseException
+
+
+class Stopped(Exception):
+    """Thrown into the program when its reader goes away, or a person presses Ctrl-C.
+
+    A generator may not yield while Python closes it, and the program has to store what was
+    finished; so a driver throws this instead, performs what the program still asks for, and
+    then lets the original reason take its course.
+    """

@@ -1,0 +1,389 @@
+"""Reading and editing threads: snapshots, history, updates from outside.
+
+These are programs too. They yield `Load` and `Save` like a run does, and any driver can
+perform them; so there is one `get_state`, not a sync one and an async one.
+
+    state      Load                                  ─▶ StateSnapshot
+    history    Listing, Advance, Advance, …          ─▶ Emit(snapshot) each
+    update     Load, Start/Next, SaveWrites, Save    ─▶ the new checkpoint's config
+
+A snapshot answers "what is stored here, and what would run next?". It asks the planner,
+with the same state a run would ask it with, so the answer cannot differ from what a run
+would do.
+
+An update is a super-step in which a single node wrote, and that node did not really run:
+its result is given from outside, and from there on (reducers, edges, routes) everything
+is as if it had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+from uuid import UUID, uuid5
+
+from minigraph.checkpoint.base.records import CheckpointTuple
+from minigraph.config import at_checkpoint
+from minigraph.constants import COPY, END, ERROR, INPUT, INTERRUPT, MISSING, START
+from minigraph.errors import InvalidUpdateError
+from minigraph.pregel.effects import (
+    Advance,
+    Effect,
+    Emit,
+    Failed,
+    Listing,
+    Load,
+    Next,
+    Program,
+    Save,
+    SaveWrites,
+    Start,
+    View,
+    Warn,
+)
+from minigraph.pregel.identity import path_text, task_namespace
+from minigraph.pregel.io import input_writes, result_of
+from minigraph.pregel.layout import Layout
+from minigraph.pregel.live import LiveState, Version, hydrate
+from minigraph.pregel.node import Write
+from minigraph.pregel.plan import Task, plan
+from minigraph.pregel.program import Environment, finished_writes
+from minigraph.pregel.update import TaskWrites, update
+from minigraph.pregel.versions import moved_since
+from minigraph.types import PregelTask, RunnableConfig, StateSnapshot, StateUpdate
+
+# ---------------------------------------------------------------- reading
+
+
+def state_program(layout: Layout, config: RunnableConfig) -> Program:
+    """One checkpoint as a `StateSnapshot`: the latest, or the one that is named (CP-31)."""
+    saved: CheckpointTuple | None = yield Load(config)
+    named = "checkpoint_id" in config.get("configurable", {})
+    return snapshot(layout, config, saved, live=not named)
+
+
+def history_program(
+    layout: Layout,
+    config: RunnableConfig,
+    filter: dict[str, Any] | None,
+    before: RunnableConfig | None,
+    limit: int | None,
+) -> Program:
+    """All checkpoints of one namespace, newest first, each emitted as a snapshot (CP-34)."""
+    place = {"checkpoint_ns": "", **config.get("configurable", {})}
+    cursor = yield Listing({**config, "configurable": place}, filter, before, limit)
+    while (saved := (yield Advance(cursor))) is not None:
+        yield Emit("snapshot", snapshot(layout, config, saved, live=False))
+
+
+def snapshot(
+    layout: Layout, config: RunnableConfig, saved: CheckpointTuple | None, *, live: bool
+) -> StateSnapshot:
+    """A stored checkpoint, made readable.
+
+    Args:
+        layout: the graph whose thread it is.
+        config: what was asked for; an empty snapshot echoes it.
+        saved: the checkpoint; ``None`` gives an empty snapshot.
+        live: whether tasks that have finished count as done. The live view shows where the
+            thread stands; the record shows how the super-step began (CP-40, CP-41).
+    """
+    if saved is None:
+        return StateSnapshot({}, (), config, None, None, None, (), ())
+    state = hydrate(layout, saved.checkpoint)
+    tasks = waiting_tasks(layout, state, saved)
+    finished = finished_writes(saved)
+    errors = {id: value for id, name, value in saved.pending_writes or () if name == ERROR}
+    next_nodes = tuple(task.name for task in tasks)
+    if live and finished:
+        done = [task for task in tasks if task.id in finished]
+        try:
+            if done:
+                absorb_writes(layout, state, done, finished)
+        except Exception as error:
+            # They ran, and what they wrote cannot be applied. So none of them counts, and
+            # the state is the last good one.
+            for task in done:
+                errors.setdefault(task.id, repr(error))
+        else:
+            next_nodes = tuple(task.name for task in tasks if task.id not in finished)
+            if done and not next_nodes:
+                # The super-step is over but for its checkpoint: tell what comes after it.
+                next_nodes = tuple(t.name for t in waiting_tasks(layout, state, saved))
+    return StateSnapshot(
+        values=read_state(layout, state),
+        next=next_nodes,
+        config=saved.config,
+        metadata=dict(saved.metadata),
+        created_at=saved.checkpoint["ts"],
+        parent_config=saved.parent_config,
+        tasks=tuple(
+            PregelTask(
+                task.id,
+                task.name,
+                task.path,
+                error=errors.get(task.id),
+                result=(
+                    result_of(finished[task.id], layout.stream_channels)
+                    if task.id in finished
+                    else None
+                ),
+            )
+            for task in tasks
+        ),
+        interrupts=(),
+    )
+
+
+def waiting_tasks(layout: Layout, state: LiveState, saved: CheckpointTuple) -> list[Task]:
+    """The tasks of the super-step that starts from a stored checkpoint.
+
+    Every node is asked: what is stored about the last update is a shortcut for a run.
+    """
+    state.updated = None
+    return plan(
+        layout,
+        state,
+        checkpoint_id=saved.checkpoint["id"],
+        step=saved.metadata.get("step", -1) + 1,
+        namespace=saved.config.get("configurable", {}).get("checkpoint_ns", ""),
+    )
+
+
+def absorb_writes(
+    layout: Layout, state: LiveState, tasks: Sequence[Task], writes: Mapping[str, Sequence[Write]]
+) -> None:
+    """Apply finished tasks to a state that only serves to be looked at."""
+    done = [TaskWrites(t.path, t.name, writes[t.id], t.triggers) for t in tasks]
+    state.absorb(update(layout, state, done, lambda newest: newest))
+
+
+def read_state(layout: Layout, state: LiveState) -> Any:
+    """The channels that a snapshot shows; an empty dict for a single channel without a value."""
+    value = layout.stream_channels.read(state.readable)
+    return {} if value is MISSING else value
+
+
+# ---------------------------------------------------------------- editing
+
+
+def update_program(
+    layout: Layout,
+    config: RunnableConfig,
+    super_steps: Sequence[Sequence[StateUpdate]],
+    environment: Environment,
+) -> Program:
+    """Updates from outside, one checkpoint per inner list; returns the last one's config.
+
+    Raises `ValueError` when there is nothing to do and `InvalidUpdateError` for an update that
+    cannot be made; the thread then keeps the checkpoints that were complete.
+
+    Rules: CP-60 to CP-69.
+    """
+    if not super_steps:
+        raise ValueError("No supersteps provided: pass at least one list of updates.")
+    if not all(super_steps):
+        raise ValueError("No updates provided: every super-step needs at least one update.")
+    for updates in super_steps:
+        editor = Editor(layout, config, environment)
+        yield from editor.load()
+        yield from editor.edit(updates)
+        config = at_checkpoint(config, editor.checkpoint_id)
+    place = config["configurable"]
+    names = ("thread_id", "checkpoint_ns", "checkpoint_id")
+    return {"configurable": {name: place[name] for name in names}}
+
+
+class Editor:
+    """One update from outside. It reads like a run that has a single super-step."""
+
+    def __init__(self, layout: Layout, config: RunnableConfig, environment: Environment) -> None:
+        self.layout = layout
+        self.config = config
+        self.environment = environment
+        self.saved: CheckpointTuple | None = None
+        self.is_latest = True
+        self.state = hydrate(layout, None)
+        self.step = -1
+        self.checkpoint_id = ""
+
+    def load(self) -> Generator[Effect, Any, None]:
+        """Find the checkpoint to update, and whether the thread has moved past it."""
+        self.saved = yield Load(self.config)
+        named = self.config.get("configurable", {}).get("checkpoint_id")
+        if self.saved is None:
+            self.config = at_checkpoint(self.config, None)
+            self.checkpoint_id = self.environment.new_id(-2)
+            return
+        if named is not None:
+            latest = yield Load(at_checkpoint(self.config, None))
+            self.is_latest = latest is not None and latest.checkpoint["id"] == named
+        self.state = hydrate(self.layout, self.saved.checkpoint)
+        self.step = self.saved.metadata.get("step", -2) + 1
+        self.checkpoint_id = self.saved.checkpoint["id"]
+        self.config = at_checkpoint(self.config, self.checkpoint_id)
+
+    def edit(self, updates: Sequence[StateUpdate]) -> Generator[Effect, Any, None]:
+        """Apply one super-step of updates, by the kind that `as_node` makes them."""
+        special = {INPUT: self.as_input, COPY: self.copy}
+        for name, problem in (
+            (INPUT, "apply multiple updates when updating as input"),
+            (END, "apply multiple updates when clearing state"),
+            (COPY, "copy a checkpoint with multiple updates"),
+        ):
+            if len(updates) > 1 and any(update.as_node == name for update in updates):
+                raise InvalidUpdateError(f"Cannot {problem}: let {name!r} be the only one.")
+        first = updates[0]
+        if first.as_node in special:
+            yield from special[first.as_node](first.values)
+        elif first.as_node == END:
+            yield from self.clear(first.values)
+        elif len(updates) == 1 and first.values is None and first.as_node is None:
+            yield from self.save("update")
+        else:
+            yield from self.as_nodes(updates)
+
+    def as_input(self, values: Any) -> Generator[Effect, Any, None]:
+        """Store the values as an input that nobody has run yet (CP-65)."""
+        writes = input_writes(self.layout.input_channels, values)
+        if not writes:
+            raise InvalidUpdateError(
+                f"Received no input writes for {list(self.layout.input_channels.names)}."
+            )
+        given_up = [TaskWrites(t.path, t.name, (), t.triggers) for t in self.waiting()]
+        self.apply([*given_up, TaskWrites((), INPUT, writes, ())])
+        yield from self.save("input")
+
+    def clear(self, values: Any) -> Generator[Effect, Any, None]:
+        """End the open super-step with what is there; nothing waits any more (CP-66)."""
+        if values is not None:
+            raise InvalidUpdateError(
+                f"As {END!r} an update only clears the waiting tasks; its values must be None."
+            )
+        finished = finished_writes(self.saved)
+        self.apply(
+            [TaskWrites(t.path, t.name, finished.get(t.id, ()), t.triggers) for t in self.waiting()]
+        )
+        yield from self.save("update")
+
+    def copy(self, values: Any) -> Generator[Effect, Any, None]:
+        """Clone the checkpoint beside itself; then, perhaps, update the clone (CP-69)."""
+        if self.saved is None:
+            raise InvalidUpdateError(
+                "Cannot copy a non-existent checkpoint: the thread has none at this place."
+            )
+        parent = (self.saved.parent_config or {}).get("configurable", {}).get("checkpoint_id")
+        self.config = at_checkpoint(self.config, parent)
+        self.state.updated = None
+        yield from self.save("fork")
+        if isinstance(values, (list, tuple)) and values:
+            updates = [StateUpdate(*each) for each in values]
+            editor = Editor(self.layout, self.config, self.environment)
+            yield from editor.load()
+            yield from editor.edit(updates)
+            self.checkpoint_id = editor.checkpoint_id
+
+    def as_nodes(self, updates: Sequence[StateUpdate]) -> Generator[Effect, Any, None]:
+        """Let nodes have returned these values: run their writers and routes, then update."""
+        if len(updates) > 1 and any(update.as_node is None for update in updates):
+            raise InvalidUpdateError(
+                "Several updates in one super-step need to say who makes them: pass as_node."
+            )
+        tasks: list[Task] = []
+        results: dict[str, Any] = {}
+        for index, each in enumerate(updates):
+            name = each.as_node or self.last_writer()
+            task = self.task_for(name, index, each.task_id)
+            tasks.append(task)
+            results[task.id] = each.values
+        written = yield from self.run_writers(tasks, results)
+        if self.saved is not None and self.is_latest:
+            for task in tasks:
+                yield SaveWrites(self.config, written[task.id], task.id, path_text(task.path))
+        ignored = self.apply([TaskWrites(t.path, t.name, written[t.id], t.triggers) for t in tasks])
+        for task_name, channel in ignored:
+            yield Warn(f"The update as {task_name!r} wrote to {channel!r}, which is no channel.")
+        yield from self.save("update")
+
+    def task_for(self, name: str, index: int, task_id: str | None) -> Task:
+        """A task for a node that did not really run.
+
+        It borrows the id of the task that waits for this node, so that the store's record of
+        the super-step reads as if that task had written (CP-64).
+        """
+        node = self.layout.nodes.get(name)
+        if node is None:
+            raise InvalidUpdateError(
+                f"Node {name!r} does not exist; as_node can be one of {sorted(self.layout.nodes)}."
+            )
+        waiting = next((t.id for t in self.waiting() if t.name == name), None)
+        id = task_id or waiting or str(uuid5(UUID(self.checkpoint_id), f"{INTERRUPT}{index or ''}"))
+        namespace = task_namespace("", name, id)
+        return Task(id, name, (INTERRUPT, index), None, (INTERRUPT,), (), namespace, node)
+
+    def run_writers(
+        self, tasks: Sequence[Task], results: dict[str, Any]
+    ) -> Generator[Effect, Any, dict[str, Sequence[Write]]]:
+        """Have the nodes' writers and routes turn the given results into writes."""
+        written: dict[str, Sequence[Write]] = {}
+        failure: BaseException | None = None
+        yield Start(tasks, View(self.config, self.step, self.state, results))
+        while len(written) < len(tasks) and (outcome := (yield Next())) is not None:
+            if isinstance(outcome, Failed):
+                failure = failure or outcome.error
+                written[outcome.task_id] = ()
+            else:
+                written[outcome.task_id] = outcome.writes
+        if failure is not None:
+            raise failure
+        return written
+
+    def last_writer(self) -> str:
+        """The node that an update without `as_node` belongs to: who ran last (CP-61)."""
+        nodes = self.layout.nodes
+        if len(nodes) == 1:
+            return next(iter(nodes))
+        ran = {
+            name: max(seen.values())
+            for name, seen in self.state.seen.items()
+            if name in nodes and seen
+        }
+        if not ran:
+            if START in nodes:
+                return START
+            raise InvalidUpdateError("No node has run yet: say which one updates, with as_node.")
+        newest = max(ran.values())
+        last = [name for name, version in ran.items() if version == newest]
+        if len(last) > 1:
+            raise InvalidUpdateError(
+                f"Ambiguous update, specify as_node: {sorted(last)} ran in the same super-step."
+            )
+        return last[0]
+
+    def waiting(self) -> list[Task]:
+        """The tasks that wait at this checkpoint."""
+        if self.saved is None:
+            return []
+        return waiting_tasks(self.layout, self.state, self.saved)
+
+    def apply(self, tasks: Sequence[TaskWrites]) -> tuple[tuple[str, str], ...]:
+        changes = update(self.layout, self.state, tasks, self.environment.next_version)
+        self.state.absorb(changes)
+        return changes.ignored
+
+    def save(self, source: str) -> Generator[Effect, Any, None]:
+        """Store the outcome as a new checkpoint; the one it came from stays as it is."""
+        before: dict[str, Version] = self.saved.checkpoint["channel_versions"] if self.saved else {}
+        step = self.step if source == "input" or self.saved else self.step + 1
+        id = self.environment.new_id(step)
+        if source != "input":
+            # Not every node that waits listens to what this update touched: ask them all.
+            self.state.updated = None
+        yield Save(
+            self.config,
+            self.state.to_checkpoint(id, self.environment.now()),
+            {"source": source, "step": step, "parents": {}},  # type: ignore[typeddict-item]
+            moved_since(before, self.state.versions),
+        )
+        self.checkpoint_id = id
+        self.config = at_checkpoint(self.config, id)

@@ -1,0 +1,101 @@
+"""In and out: what an input writes, what a task sees of its own writes, what a caller sees.
+
+input ──input_writes──▶ writes ══▶ channels ──Selection.read──▶ a node's input
+                                      │                         the result of a run
+                                      └──read_after──▶ a route's state
+a task's writes ──written_values──▶ the chunk that says what the task did
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from minigraph.errors import InvalidUpdateError
+from minigraph.pregel.live import LiveState
+from minigraph.pregel.node import Write
+from minigraph.pregel.selection import Selection
+
+
+def read_after(state: LiveState, writes: Sequence[Write], selection: Selection) -> Any:
+    """What is read when `writes` have already been applied. The state itself does not change."""
+    readable = dict(state.readable)
+    for name, values in grouped(writes).items():
+        if name in state.channels:
+            channel = state.channels[name].copy()
+            channel.update(values)
+            if channel.is_available():
+                readable[name] = channel.get()
+            else:
+                readable.pop(name, None)
+    return selection.read(readable)
+
+
+def input_writes(channels: Selection, value: Any) -> list[Write]:
+    """The writes that an input means; none if there is no input.
+
+    A graph with one input channel takes the input whole. One with several takes a dict and
+    drops keys that are none of them.
+
+    >>> input_writes(Selection("__start__"), {"x": 1})
+    [('__start__', {'x': 1})]
+    >>> input_writes(Selection(["a", "b"]), {"a": 1, "z": 2})
+    [('a', 1)]
+    """
+    if value is None:
+        return []
+    if channels.single:
+        return [(channels.names[0], value)]
+    if not isinstance(value, Mapping):
+        raise InvalidUpdateError(
+            f"The input must be a dict with keys among {list(channels.names)}, "
+            f"but it is {type(value).__name__}."
+        )
+    return [(name, value[name]) for name in channels.names if name in value]
+
+
+def written_values(writes: Iterable[Write], selection: Selection) -> Any:
+    """What a task wrote to the channels that somebody wants to see (ST-11, CS-07).
+
+    ``None`` if nothing; a channel written twice turns the answer into a list.
+
+    >>> written_values([("x", 1), ("branch:to:b", None)], Selection(["x", "y"]))
+    {'x': 1}
+    >>> written_values([("x", 1), ("x", 2)], Selection(["x"]))
+    [{'x': 1}, {'x': 2}]
+    >>> written_values([("x", 1), ("y", 2)], Selection("x"))
+    1
+    """
+    shown = [(name, value) for name, value in writes if name in selection.members]
+    if selection.single:
+        values = [value for _, value in shown]
+        return values if len(values) > 1 else values[0] if values else None
+    if not shown:
+        return None
+    together = dict(shown)
+    return together if len(together) == len(shown) else [{name: value} for name, value in shown]
+
+
+def result_of(writes: Iterable[Write], selection: Selection) -> dict[str, Any]:
+    """What a finished task shows in a snapshot: channel → value (CP-42).
+
+    >>> result_of([("x", 1), ("x", 2), ("hidden", 3)], Selection(["x"]))
+    {'x': {'$writes': [1, 2]}}
+    """
+    return {
+        name: values[0] if len(values) == 1 else {"$writes": values}
+        for name, values in grouped(writes).items()
+        if name in selection
+    }
+
+
+def grouped(writes: Iterable[Write]) -> dict[str, list[Any]]:
+    """The values written to each channel, in order.
+
+    >>> grouped([("x", 1), ("y", 2), ("x", 3)])
+    {'x': [1, 3], 'y': [2]}
+    """
+    batches: dict[str, list[Any]] = {}
+    for name, value in writes:
+        batches.setdefault(name, []).append(value)
+    return batches

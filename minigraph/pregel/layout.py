@@ -1,0 +1,84 @@
+"""The graph at rest: which nodes, which channels, and who listens to whom.
+
+A `Layout` is what authoring produces and running reads. It never changes while a graph
+runs, so everything that can be looked up once instead of in every super-step is looked
+up here. Above all: which channels must hear of a super-step in which nobody wrote to
+them. They are few, and knowing them is what lets the cost of a super-step follow what
+changed instead of what exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from minigraph.channels.base import BaseChannel
+from minigraph.constants import MISSING
+from minigraph.pregel.node import PregelNode
+from minigraph.pregel.selection import Selection
+
+
+class Layout:
+    """Nodes and channels, wired.
+
+    Args:
+        nodes: name → node.
+        channels: name → an empty channel, used as a pattern and never changed.
+        input_channels: where an input goes: one channel takes it whole, several take a dict.
+        output_channels: what a run returns.
+        stream_channels: what streams and snapshots show.
+
+    Attributes:
+        listeners: channel → the nodes that it triggers.
+        consumed: channels that change when a task that they triggered has run.
+        finishing: channels that change when nothing is left to run.
+        filled: channels that have a value, or something to store, before anything is written.
+        async_nodes: nodes with a function that only an async run can call.
+    """
+
+    def __init__(
+        self,
+        nodes: Mapping[str, PregelNode],
+        channels: Mapping[str, BaseChannel[Any, Any, Any]],
+        *,
+        input_channels: Selection,
+        output_channels: Selection,
+        stream_channels: Selection,
+    ) -> None:
+        self.nodes = dict(nodes)
+        self.channels = dict(channels)
+        self.input_channels = input_channels
+        self.output_channels = output_channels
+        self.stream_channels = stream_channels
+
+        self.listeners: dict[str, list[str]] = {}
+        for name, node in self.nodes.items():
+            for trigger in node.triggers:
+                self.listeners.setdefault(trigger, []).append(name)
+        self.async_nodes = [name for name, node in self.nodes.items() if node.async_functions]
+
+        # A class that does not override `consume` or `finish` cannot change in it.
+        def overriding(method: str) -> frozenset[str]:
+            plain = getattr(BaseChannel, method)
+            return frozenset(
+                name
+                for name, channel in self.channels.items()
+                if getattr(type(channel), method) is not plain
+            )
+
+        self.consumed = overriding("consume")
+        self.finishing = overriding("finish")
+        self.filled = tuple(
+            name
+            for name, channel in self.channels.items()
+            if channel.checkpoint() is not MISSING or channel.is_available()
+        )
+
+    def keeps_values(self, selection: Selection) -> bool:
+        """Whether a value in these channels can only change by being written to."""
+        return not any(
+            name in self.consumed
+            or name in self.finishing
+            or self.channels[name].changes_when_unwritten
+            for name in selection.names
+        )

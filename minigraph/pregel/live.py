@@ -1,0 +1,152 @@
+"""The state between two checkpoints: channels that live, and what is known of them.
+
+A checkpoint is dead text. To run a super-step its channels must be objects again, and
+the version of each must be at hand:
+
+    Checkpoint ──hydrate──▶ LiveState ──to_checkpoint──▶ Checkpoint
+                              │    ▲
+                     read by  │    │ absorb(changes)
+                              ▼    │
+                            plan  update
+
+`plan` and `update` only read a `LiveState`. What an update found out comes back as
+`Changes`, and absorbing them is the single place where a live state changes. So a
+reducer that raises in the middle of a super-step leaves everything as it was.
+
+Reading a channel and asking it what to store are done once per change and remembered
+(`readable`, `stored`). Building a node's input is then a lookup per key, and saving a
+state of a thousand keys of which two moved costs two calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from minigraph.channels.base import BaseChannel
+from minigraph.checkpoint.base.records import Checkpoint
+from minigraph.constants import MISSING
+from minigraph.pregel.layout import Layout
+
+Channels: TypeAlias = dict[str, BaseChannel[Any, Any, Any]]
+Version: TypeAlias = Any
+"""A number or a text; whatever the saver's `get_next_version` gives, later ones greater."""
+
+FORMAT_VERSION = 4  # of the checkpoint dict, as the reference writes it
+
+
+class Changes(NamedTuple):
+    """What a super-step changed, and nothing else.
+
+    Fields:
+        channels: the touched channels, as they are afterwards.
+        versions: the channels whose version moved, with their new version.
+        seen: the nodes that ran, with the trigger versions they have now seen.
+        updated: the channels that got a new value and have one: the next plan looks at
+            the nodes that listen to these, and at no others.
+        ignored: (task name, channel) of writes to channels that do not exist.
+    """
+
+    channels: Channels
+    versions: dict[str, Version]
+    seen: dict[str, dict[str, Version]]
+    updated: frozenset[str]
+    ignored: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class LiveState:
+    """A checkpoint brought to life.
+
+    Attributes:
+        channels: every channel of the layout.
+        readable: the value of each channel that has one.
+        stored: what a checkpoint must hold for each channel that has something to store.
+        versions: each channel's version, also of channels that were cleared (SS-21).
+        seen: node → trigger → the version with which it last started the node (SS-22).
+        newest: the greatest version; there is one clock for all channels (SS-20).
+        updated: the channels that the last super-step updated; ``None`` when that is not
+            known, and then every node is asked (SS-23).
+        restless: channels with a value that may change in a super-step that does not write
+            to them.
+    """
+
+    channels: Channels
+    versions: dict[str, Version]
+    seen: dict[str, dict[str, Version]]
+    newest: Version | None
+    updated: frozenset[str] | None
+    readable: dict[str, Any] = field(default_factory=dict)
+    stored: dict[str, Any] = field(default_factory=dict)
+    restless: set[str] = field(default_factory=set)
+
+    def absorb(self, changes: Changes) -> None:
+        """Make the outcome of a super-step the present state."""
+        self.channels.update(changes.channels)
+        self.versions.update(changes.versions)
+        self.seen.update(changes.seen)
+        self.updated = changes.updated
+        for version in changes.versions.values():
+            self.newest = version  # one clock: all that moved got the same version
+            break
+        for name, channel in changes.channels.items():
+            self.remember(name, channel)
+
+    def remember(self, name: str, channel: BaseChannel[Any, Any, Any]) -> None:
+        """Read a channel once, now that it changed."""
+        if channel.is_available():
+            self.readable[name] = channel.get()
+            if channel.changes_when_unwritten:
+                self.restless.add(name)
+        else:
+            self.readable.pop(name, None)
+            self.restless.discard(name)
+        value = channel.checkpoint()
+        if value is MISSING:
+            self.stored.pop(name, None)
+        else:
+            self.stored[name] = value
+
+    def to_checkpoint(self, id: str, timestamp: str) -> Checkpoint:
+        """The present state as a checkpoint. Later changes do not reach into it.
+
+        The maps are copied, the values are not: whoever keeps a checkpoint serialises it.
+        """
+        return {
+            "v": FORMAT_VERSION,
+            "id": id,
+            "ts": timestamp,
+            "channel_values": dict(self.stored),
+            "channel_versions": dict(self.versions),
+            "versions_seen": dict(self.seen),
+            "updated_channels": None if self.updated is None else sorted(self.updated),
+        }
+
+
+def hydrate(layout: Layout, checkpoint: Mapping[str, Any] | None) -> LiveState:
+    """Bring a checkpoint to life; ``None`` gives the state before anything happened.
+
+    Channels that the layout no longer has are left out, channels that are new to it start
+    empty: a thread goes on when its graph has changed.
+    """
+    saved: Mapping[str, Any] = checkpoint or {}
+    values: Mapping[str, Any] = saved.get("channel_values") or {}
+    versions = dict(saved.get("channel_versions") or {})
+    updated = saved.get("updated_channels")
+    state = LiveState(
+        # Patterns are safe to share: whoever changes a channel copies it first. Only one that
+        # already holds something gets its own, since a node may edit that value in place.
+        channels=dict(layout.channels),
+        versions=versions,
+        seen=dict(saved.get("versions_seen") or {}),
+        newest=max(versions.values(), default=None),
+        updated=None if updated is None else frozenset(updated),
+    )
+    for name in {*layout.filled, *values}:
+        pattern = layout.channels.get(name)
+        if pattern is not None:
+            channel = pattern.from_checkpoint(values.get(name, MISSING))
+            state.channels[name] = channel
+            state.remember(name, channel)
+    return state

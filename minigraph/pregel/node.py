@@ -1,0 +1,202 @@
+"""A node, as the machine sees it.
+
+A user's node is a function from state to update. To the machine it is a small pipeline,
+and a *task* is one walk through it:
+
+    read channels ─▶ mapper ─▶ function ─▶ writers ─▶ routes
+                     (schema)   (user's)    result     (user's) state after my own
+                                            to writes           writes ─▶ more writes
+
+Two of these stations are the user's code, which may be async. Everything else is plain
+computation. So `PregelNode.work` is a generator: it yields a `Call` wherever user code
+must be called and receives what it returned. The sync and the async runner differ only
+in how they answer a `Call`; the pipeline exists once.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from minigraph.constants import TAG_HIDDEN
+from minigraph.pregel.selection import Selection
+from minigraph.types import RunnableConfig
+
+Write: TypeAlias = tuple[str, Any]
+"""A channel's name, and what to write to it."""
+
+Writer: TypeAlias = Callable[[Any], Iterable[Write]]
+"""From what a node returned to writes."""
+
+
+class Call(NamedTuple):
+    """User code that must now be called, once, with these arguments."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    keywords: Mapping[str, Any]
+    is_async: bool
+
+
+class Surroundings(Protocol):
+    """What a task may ask of the run around it."""
+
+    @property
+    def config(self) -> RunnableConfig:
+        """The task's config (MR-06)."""
+
+    def read(self, selection: Selection, writes: Sequence[Write]) -> Any:
+        """The state as this task left it: the super-step's start plus its own `writes`."""
+
+
+class UserFunction:
+    """A callable of the user's, and what must be known to call it.
+
+    Functions, methods, partials, classes with ``__call__`` and their async kinds are all
+    fine. A parameter called ``config`` receives the task's config (MR-05).
+
+    >>> UserFunction(lambda state, config: None).wants_config
+    True
+    """
+
+    __slots__ = ("function", "is_async", "name", "wants_config")
+
+    def __init__(self, function: Callable[..., Any], name: str | None = None) -> None:
+        self.function = function
+        self.name = name or function_name(function)
+        self.is_async = is_coroutine_function(function)
+        self.wants_config = "config" in parameter_names(function)
+
+    def call(self, value: Any, surroundings: Surroundings) -> Call:
+        keywords = {"config": surroundings.config} if self.wants_config else {}
+        return Call(self.function, (value,), keywords, self.is_async)
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """A callable's own name, or that of its class."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def is_coroutine_function(function: Callable[..., Any]) -> bool:
+    """Whether a call of it must be awaited; an object counts by its ``__call__``."""
+    if inspect.iscoroutinefunction(function):
+        return True
+    return not inspect.isroutine(function) and inspect.iscoroutinefunction(
+        getattr(type(function), "__call__", None)  # noqa: B004  # not asking, looking
+    )
+
+
+def parameter_names(function: Callable[..., Any]) -> Sequence[str]:
+    """The names of a callable's parameters; none when Python cannot tell.
+
+    >>> parameter_names(lambda state, *, config: None)
+    ('state', 'config')
+    """
+    code = getattr(function, "__code__", None)
+    # The direct way is many times faster than `inspect.signature`, and graphs have many nodes.
+    # It does not see through decorators, so those take the long way.
+    if code is not None and not hasattr(function, "__wrapped__"):
+        names: tuple[str, ...] = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        return names
+    try:
+        return tuple(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A conditional edge: look at the state, then write to the channels of the nodes to run.
+
+    Args:
+        path: the user's function, from state to a choice.
+        selection: which channels it reads.
+        mapper: from what was read to the object it receives.
+        writes: from the choice to writes.
+    """
+
+    path: UserFunction
+    selection: Selection
+    mapper: Callable[[Any], Any] | None
+    writes: Writer
+
+
+@dataclass(frozen=True, slots=True)
+class PregelNode:
+    """One node: what starts it, what it reads, what it does, and where its result goes.
+
+    Args:
+        name: the node's name.
+        triggers: the channels that start it when one of them moves.
+        channels: what it reads.
+        mapper: from what was read to what the function receives.
+        bound: the function; ``None`` passes the input on.
+        writers: from the result to writes, in order.
+        routes: conditional edges, taken after the writers.
+        tags, metadata: shown to the node in its config.
+    """
+
+    name: str
+    triggers: tuple[str, ...]
+    channels: Selection
+    mapper: Callable[[Any], Any] | None = None
+    bound: UserFunction | None = None
+    writers: tuple[Writer, ...] = ()
+    routes: tuple[Route, ...] = ()
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def hidden(self) -> bool:
+        """Whether streams leave this node out."""
+        return TAG_HIDDEN in self.tags
+
+    @property
+    def async_functions(self) -> list[str]:
+        """Names of the functions in here that only an async run can call."""
+        functions = [self.bound, *(route.path for route in self.routes)]
+        return [f.name for f in functions if f is not None and f.is_async]
+
+    def work(
+        self, value: Any, surroundings: Surroundings, *, sent: bool = False
+    ) -> Generator[Call, Any, Sequence[Write]]:
+        """One walk through the pipeline: yields each `Call`, returns all writes.
+
+        A value that was `sent` is passed on exactly as it is (CS-31).
+
+        >>> node = PregelNode("double", ("x",), Selection("x"), bound=UserFunction(lambda x: 2 * x),
+        ...                   writers=(lambda result: [("x", result)],))
+        >>> work = node.work(21, None)
+        >>> call = next(work)
+        >>> try: work.send(call.function(*call.arguments))
+        ... except StopIteration as done: print(done.value)
+        [('x', 42)]
+        """
+        if self.mapper is not None and not sent:
+            value = self.mapper(value)
+        if self.bound is not None:
+            value = yield self.bound.call(value, surroundings)
+        if not self.routes:  # the common case, without a second generator
+            return [write for writer in self.writers for write in writer(value)]
+        return (yield from self.write(value, surroundings))
+
+    def write(
+        self, result: Any, surroundings: Surroundings
+    ) -> Generator[Call, Any, Sequence[Write]]:
+        """The second half of the walk: from a result to writes.
+
+        `update_state` starts here, with a result that no function returned (CP-60).
+        """
+        writes: list[Write] = []
+        for writer in self.writers:
+            writes.extend(writer(result))
+        for route in self.routes:
+            # A path function sees its node's writes and no sibling's (SG-50).
+            state = surroundings.read(route.selection, writes)
+            if route.mapper is not None:
+                state = route.mapper(state)
+            choice = yield route.path.call(state, surroundings)
+            writes.extend(route.writes(choice))
+        return writes

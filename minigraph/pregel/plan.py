@@ -1,0 +1,108 @@
+"""Plan: which tasks does the next super-step consist of?
+
+    one task per Send that waits in the tasks channel          path (push, index)
+    one task per node with a trigger that is news to it        path (pull, node)
+
+Nothing runs here and nothing changes. The same state always gives the same plan, with
+the same task ids, in this process or in another one: that is what "durable" rests on.
+
+Only nodes that listen to a channel which the last super-step updated are looked at. A
+graph of a thousand nodes in which one channel moved costs one look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from minigraph.constants import MISSING, PULL, PUSH, TASK_SEPARATOR, TASKS
+from minigraph.pregel.identity import checkpoint_key, child_namespace, task_id
+from minigraph.pregel.layout import Layout
+from minigraph.pregel.live import LiveState
+from minigraph.pregel.node import PregelNode
+from minigraph.pregel.versions import Cause, causes
+from minigraph.types import Send
+
+
+class Task(NamedTuple):
+    """One node, to be run once.
+
+    Fields:
+        id, path: see `identity`.
+        name: the node's name; a Send's task and a triggered one may share it.
+        input: what was read for it, or the Send's argument.
+        triggers: all triggers of the node, or ``(push,)``; these count as seen once it ran.
+        because: the triggers that were news; empty for a Send.
+        namespace: where it stands, see `identity.task_namespace`.
+        node: the node.
+    """
+
+    id: str
+    name: str
+    path: tuple[Any, ...]
+    input: Any
+    triggers: tuple[str, ...]
+    because: tuple[Cause, ...]
+    namespace: str
+    node: PregelNode
+
+
+def plan(
+    layout: Layout, state: LiveState, *, checkpoint_id: str, step: int, namespace: str = ""
+) -> list[Task]:
+    """The tasks of super-step `step`, which starts from the given state.
+
+    Args:
+        layout: the graph.
+        state: the state that the tasks read; it is not changed.
+        checkpoint_id: the checkpoint that `state` was saved as; part of every task's id.
+        step: the super-step's number.
+        namespace: where in a nest of graphs this one runs.
+
+    Returns:
+        Sends first, in the order sent, then triggered nodes by name. (By order of declaration
+        when it is not known what the last super-step updated.) An empty list means that the
+        run is over. A Send to a node that does not exist gives no task.
+
+    Rules: SS-02, SS-22, SS-23, SS-30, SS-31, CS-32.
+    """
+    key = checkpoint_key(checkpoint_id)
+    number = str(step)
+    tasks: list[Task] = []
+
+    def add(
+        node: PregelNode,
+        path: tuple[Any, ...],
+        value: Any,
+        triggers: tuple[str, ...],
+        because: tuple[Cause, ...],
+        *marks: str,
+    ) -> None:
+        place = child_namespace(namespace, node.name)
+        id = task_id(key, place, number, node.name, path[0], *marks)
+        where = f"{place}{TASK_SEPARATOR}{id}"
+        tasks.append(Task(id, node.name, path, value, triggers, because, where, node))
+
+    for index, send in enumerate(state.readable.get(TASKS, ())):
+        node = layout.nodes.get(send.node) if isinstance(send, Send) else None
+        if node is not None:
+            add(node, (PUSH, index, False), send.arg, (PUSH,), (), str(index))
+
+    for name in candidates(layout, state):
+        node = layout.nodes[name]
+        because = causes(node.triggers, state.readable, state.versions, state.seen.get(name, {}))
+        if because:
+            value = node.channels.read(state.readable)
+            if value is not MISSING:
+                add(node, (PULL, name), value, node.triggers, because, *sorted(node.triggers))
+    return tasks
+
+
+def candidates(layout: Layout, state: LiveState) -> Iterable[str]:
+    """The nodes that can have news: those that listen to an updated channel."""
+    if state.updated is None:
+        return layout.nodes if state.versions else ()
+    names: set[str] = set()
+    for channel in state.updated:
+        names.update(layout.listeners.get(channel, ()))
+    return sorted(names)

@@ -1,0 +1,433 @@
+"""The program: one run of a graph, from its first checkpoint to its last.
+
+This is the machine. It loads, plans, starts tasks, takes in their writes and saves; and
+it does none of that itself. Whatever touches the world is *yielded* as an effect (see
+`effects`) and performed by a driver.
+
+    load ▸ begin ─────────── an input becomes writes, or a resumed run finds its place
+    while there is a plan:
+        super-step ───────── start the tasks; store each one's writes as it ends
+        update ───────────── all writes ─▶ the next state           (nothing yielded)
+        save ─────────────── a checkpoint per super-step
+
+A run *resumes* when it is given no input. Resume, replay and fork are not three
+machines: they differ in where `begin` starts from (see `begin` and `fork`), and the loop
+does not know which of them it is in.
+
+The generator's return value is the result of the run. Ids, times and version numbers come
+from the `Environment`, so the same scenario can be run twice to the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from minigraph.checkpoint.base.records import CheckpointTuple
+from minigraph.config import at_checkpoint, recursion_limit
+from minigraph.constants import (
+    ERROR,
+    INPUT,
+    INTERRUPT,
+    MISSING,
+    NO_WRITES,
+)
+from minigraph.errors import (
+    EmptyInputError,
+    ErrorCode,
+    GraphRecursionError,
+    message_with_code,
+)
+from minigraph.pregel.effects import (
+    Cancel,
+    Effect,
+    Emit,
+    Failed,
+    Finished,
+    Load,
+    Next,
+    Program,
+    Save,
+    SaveWrites,
+    Start,
+    Stopped,
+    View,
+    Warn,
+)
+from minigraph.pregel.identity import path_text
+from minigraph.pregel.interrupts import Breakpoints, holds
+from minigraph.pregel.io import input_writes, written_values
+from minigraph.pregel.layout import Layout
+from minigraph.pregel.live import Changes, LiveState, Version, hydrate
+from minigraph.pregel.node import Write
+from minigraph.pregel.plan import Task, plan
+from minigraph.pregel.selection import Selection
+from minigraph.pregel.update import TaskWrites, update
+from minigraph.types import Command, RunnableConfig
+
+Part: TypeAlias = Generator[Effect, Any, None]
+"""A stretch of the program that gives no value."""
+
+
+class Environment(NamedTuple):
+    """What a program needs to know of the world, as functions that a driver hands in.
+
+    Fields:
+        new_id: from a super-step's number to a new checkpoint id; ids must increase.
+        now: the time, as ISO 8601 text in UTC.
+        next_version: from the newest version so far (None: none yet) to the next.
+    """
+
+    new_id: Callable[[int], str]
+    now: Callable[[], str]
+    next_version: Callable[[Version | None], Version]
+
+
+class Request(NamedTuple):
+    """One call of a graph.
+
+    Fields:
+        input: the input; ``None`` resumes.
+        config: which thread and checkpoint, and what goes with the call.
+        output: the channels that make up the result.
+        modes: the stream modes that somebody reads; nothing else is emitted.
+        stop_before, stop_after: nodes to stop at, see `interrupts`.
+        saved: whether there is a saver. Without one nothing is loaded or saved.
+    """
+
+    input: Any
+    config: RunnableConfig
+    output: Selection
+    modes: frozenset[str]
+    saved: bool
+    stop_before: Breakpoints = ()
+    stop_after: Breakpoints = ()
+
+
+def run(layout: Layout, request: Request, environment: Environment) -> Program:
+    """One run, as a generator of effects that returns the run's result.
+
+    Raises what a node raises, and `EmptyInputError`, `GraphRecursionError` and
+    `InvalidUpdateError` on its own account. Whatever it raises, what was finished before is
+    stored, and the thread can be read and continued.
+    """
+    machine = Run(layout, request, environment)
+    yield from machine.load()
+    yield from machine.begin()
+    while tasks := machine.next_tasks():
+        if holds(request.stop_before, tasks, machine.state):
+            yield from machine.tell_breakpoint()
+            break
+        yield from machine.super_step(tasks)
+        if holds(request.stop_after, tasks, machine.state):
+            yield from machine.tell_breakpoint()
+            break
+    return machine.result()
+
+
+class Run:
+    """What one run knows. The methods that yield are the stretches of the program."""
+
+    def __init__(self, layout: Layout, request: Request, environment: Environment) -> None:
+        self.layout = layout
+        self.request = request
+        self.environment = environment
+        self.config = request.config
+        self.namespace: str = request.config.get("configurable", {}).get("checkpoint_ns", "")
+        self.state: LiveState = hydrate(layout, None)
+        self.checkpoint_id = ""
+        self.step = -1
+        self.last_step = -1
+        self.saved: CheckpointTuple | None = None
+        self.unsaved_versions: dict[str, Version] = {}
+        self.finished: dict[str, Sequence[Write]] = {}
+        self.stopped = False
+        self.tells_updates = "updates" in request.modes
+        self.tells_values = "values" in request.modes
+        # If the output can only change by being written to, and nobody looks at it meanwhile,
+        # it is enough to read it once, at the end, instead of after every super-step.
+        self.reads_output_late = not self.tells_values and layout.keeps_values(request.output)
+        self.has_output = False
+        self.output: Any = None
+
+    # ------------------------------------------------------------ where to start
+
+    def load(self) -> Part:
+        """Find the thread's place, or an empty one."""
+        if self.request.saved:
+            self.saved = yield Load(self.config)
+        if self.saved is not None:
+            self.state = hydrate(self.layout, self.saved.checkpoint)
+            self.checkpoint_id = self.saved.checkpoint["id"]
+            self.step = self.saved.metadata.get("step", -2) + 1
+        else:
+            self.checkpoint_id = self.environment.new_id(-2)
+        self.config = at_checkpoint(self.config, self.checkpoint_id if self.saved else None)
+        self.last_step = self.step + recursion_limit(self.config) + 1
+
+    def begin(self) -> Part:
+        """Take in the input, or find what is still to be done.
+
+        Three ways in, and here is all that tells them apart:
+            input    the waiting tasks are given up, and the input is written (CP-51)
+            replay   a checkpoint was named: a copy of it becomes the present (TT-02)
+            resume   go on from the latest, with what its tasks have already written (CP-54)
+        """
+        if not self.is_resuming():
+            yield from self.take_input()
+            return
+        # A breakpoint holds when something is newer than this note (IN-50, IN-51).
+        self.state.seen[INTERRUPT] = dict(self.state.versions)
+        if (yield from self.is_replaying()):
+            yield from self.fork()
+        else:
+            self.finished = finished_writes(self.saved)
+            if self.is_stuck():
+                yield from self.fork()
+        yield from self.tell_values()
+
+    def is_resuming(self) -> bool:
+        """Whether this call goes on with a run instead of starting one (CP-52, CP-53)."""
+        if self.request.input is None:
+            if not self.state.versions:
+                raise EmptyInputError(
+                    "There is no input, and nothing to resume: the thread has no checkpoint "
+                    "here. Pass an input to start a run."
+                )
+            return True
+        mine = self.config.get("metadata", {}).get("run_id")
+        theirs = self.saved.metadata.get("run_id") if self.saved is not None else None
+        return mine is not None and mine == theirs
+
+    def is_replaying(self) -> Generator[Effect, Any, bool]:
+        """Whether the call names a checkpoint in order to run from it again.
+
+        The newest checkpoint of a thread may be named and still be resumed, if it was made in
+        order to be run from: by an update or a fork (TT-06).
+        """
+        named = self.request.config.get("configurable", {}).get("checkpoint_id")
+        if self.saved is None or named is None:
+            return False
+        if self.saved.metadata.get("source") not in ("update", "fork"):
+            return True
+        latest = yield Load(at_checkpoint(self.config, None))
+        return latest is not None and latest.checkpoint["id"] != self.checkpoint_id
+
+    def is_stuck(self) -> bool:
+        """Whether everything has run, and what it wrote cannot be applied.
+
+        Then the stored writes are of no use, and the tasks must run again under new ids: a
+        store keeps the first write of a task, so under the old ones it would keep these.
+        """
+        tasks = self.next_tasks()
+        if not tasks or not all(task.id in self.finished for task in tasks):
+            return False
+        try:
+            self.changes_of(tasks)
+        except Exception:
+            return True
+        return False
+
+    def fork(self) -> Part:
+        """Make a copy of the present checkpoint the one to run from.
+
+        Its tasks get new ids, so none of them counts as finished (TT-04).
+        """
+        self.finished = {}
+        self.state.updated = None
+        yield from self.save("fork")
+
+    def take_input(self) -> Part:
+        """Turn the input into writes, apply them, and save the first checkpoint of the run."""
+        if isinstance(self.request.input, Command):
+            raise EmptyInputError(
+                "A Command as the input of a run is not built yet. Pass an input, or None to "
+                "resume; use update_state to change the state first."
+            )
+        writes = input_writes(self.layout.input_channels, self.request.input)
+        if not writes:
+            raise EmptyInputError(
+                f"The input has no key of {list(self.layout.input_channels.names)}, so it would "
+                "start nothing."
+            )
+        self.state.updated = None  # ask every node, so that none of the waiting is overlooked
+        done = [TaskWrites(task.path, task.name, (), task.triggers) for task in self.next_tasks()]
+        done.append(TaskWrites((), INPUT, writes, ()))
+        self.absorb(update(self.layout, self.state, done, self.environment.next_version))
+        yield from self.save("input")
+
+    # ------------------------------------------------------------ one super-step
+
+    def next_tasks(self) -> list[Task]:
+        """The plan of the next super-step."""
+        if self.step > self.last_step:
+            limit = recursion_limit(self.config)
+            raise GraphRecursionError(
+                message_with_code(
+                    f"The run took {limit} super-steps, which is its recursion_limit, and has "
+                    f"not come to an end (super-step {self.step}). Raise `recursion_limit` in "
+                    "the config, or look for a loop that never leaves.",
+                    ErrorCode.GRAPH_RECURSION_LIMIT,
+                )
+            )
+        return plan(
+            self.layout,
+            self.state,
+            checkpoint_id=self.checkpoint_id,
+            step=self.step,
+            namespace=self.namespace,
+        )
+
+    def super_step(self, tasks: list[Task]) -> Part:
+        """Run the tasks that have not finished yet, then make one state of all their writes.
+
+        When a task fails, the others that run are still taken in; then its error is raised.
+        """
+        waiting: dict[str, Task] = {}
+        for task in tasks:
+            if task.id not in self.finished:
+                waiting[task.id] = task
+            elif self.tells_updates:
+                yield from self.tell_update(task, cached=True)
+        failure: BaseException | None = None
+        try:
+            if waiting:
+                yield Start(list(waiting.values()), View(self.config, self.step, self.state))
+            while waiting and (outcome := (yield Next())) is not None:
+                error = yield from self.take_outcome(waiting.pop(outcome.task_id), outcome)
+                if error is not None and failure is None:
+                    failure = error
+                    yield Cancel(wait=True)
+        except Stopped:
+            yield from self.stop(tasks, waiting)
+            raise
+        if failure is not None:
+            raise failure
+        yield from self.complete(tasks)
+
+    def take_outcome(
+        self, task: Task, outcome: Finished | Failed
+    ) -> Generator[Effect, Any, BaseException | None]:
+        """Store what became of a task, and tell it. Returns its error, if it has one.
+
+        A task whose writes cannot be stored has failed like one that raised (CP-54).
+        """
+        error: BaseException
+        if isinstance(outcome, Finished):
+            try:
+                if self.request.saved:
+                    yield self.writes_saved(task, outcome.writes or ((NO_WRITES, None),))
+            except Stopped:
+                raise
+            except Exception as problem:
+                error = problem
+            else:
+                self.finished[task.id] = outcome.writes
+                if self.tells_updates:
+                    yield from self.tell_update(task)
+                return None
+        else:
+            error = outcome.error
+        error.add_note(f"During task with name {task.name!r} and id {task.id!r}")
+        if self.request.saved:
+            yield self.writes_saved(task, ((ERROR, error),))
+        return error
+
+    def stop(self, tasks: list[Task], waiting: dict[str, Task]) -> Part:
+        """Somebody left: keep what is finished, and wait for nothing (ST-30)."""
+        self.stopped = True
+        yield Cancel(wait=False)
+        while waiting and (outcome := (yield Next())) is not None:
+            yield from self.take_outcome(waiting.pop(outcome.task_id), outcome)
+        if all(task.id in self.finished for task in tasks):
+            yield from self.complete(tasks)
+
+    def complete(self, tasks: list[Task]) -> Part:
+        """End the super-step: apply all writes, and save where that leads."""
+        try:
+            changes = self.changes_of(tasks)
+        except Exception as error:
+            # Like any failed super-step: the checkpoint it started from stays the last good
+            # one, its tasks are still to be done, and the store knows why.
+            if self.request.saved:
+                for task in tasks:
+                    yield self.writes_saved(task, ((ERROR, error),))
+            raise
+        self.absorb(changes)
+        for task_name, channel in changes.ignored:
+            yield Warn(f"Task {task_name!r} wrote to {channel!r}, which is no channel; ignored.")
+        output = self.request.output.members
+        wrote_output = any(name in output for t in tasks for name, _ in self.finished[t.id])
+        self.finished = {}
+        yield from self.save("loop")
+        if wrote_output:
+            yield from self.tell_values()
+
+    def changes_of(self, tasks: list[Task]) -> Changes:
+        """What the writes of these finished tasks make of the present state."""
+        done = [TaskWrites(t.path, t.name, self.finished[t.id], t.triggers) for t in tasks]
+        return update(self.layout, self.state, done, self.environment.next_version)
+
+    def absorb(self, changes: Changes) -> None:
+        """Make `changes` the present state."""
+        self.state.absorb(changes)
+        self.unsaved_versions.update(changes.versions)
+
+    # ------------------------------------------------------------ saving and telling
+
+    def save(self, source: str) -> Part:
+        """Save the present state as a checkpoint, child of the one before, and count the step."""
+        if self.request.saved:
+            id = self.environment.new_id(self.step)
+            checkpoint = self.state.to_checkpoint(id, self.environment.now())
+            metadata: Any = {"source": source, "step": self.step, "parents": {}}
+            yield Save(self.config, checkpoint, metadata, self.unsaved_versions)
+            self.config = at_checkpoint(self.config, id)
+            self.checkpoint_id = id
+            self.unsaved_versions = {}
+        self.step += 1
+
+    def writes_saved(self, task: Task, writes: Sequence[Write]) -> SaveWrites:
+        """The effect that stores a task's writes beside the checkpoint it started from."""
+        return SaveWrites(self.config, writes, task.id, path_text(task.path))
+
+    def tell_update(self, task: Task, cached: bool = False) -> Part:
+        """Tell what a task wrote (ST-11, ST-13)."""
+        if not self.stopped and not task.node.hidden:
+            chunk = {task.name: written_values(self.finished[task.id], self.request.output)}
+            if cached:
+                chunk["__metadata__"] = {"cached": True}
+            yield Emit("updates", chunk)
+
+    def tell_values(self) -> Part:
+        """Tell the state, and remember it as the result so far (ST-04, ST-10)."""
+        self.has_output = True
+        if not self.reads_output_late:
+            self.output = self.present_output()
+            if self.tells_values and not self.stopped:
+                yield Emit("values", self.output)
+
+    def tell_breakpoint(self) -> Part:
+        """Tell that the run stops here: an interrupt without a question (IN-61)."""
+        if self.tells_updates:
+            yield Emit("updates", {INTERRUPT: ()})
+
+    def present_output(self) -> Any:
+        value = self.request.output.read(self.state.readable)
+        return None if value is MISSING else value
+
+    def result(self) -> Any:
+        """The last state that was, or would have been, told."""
+        return self.present_output() if self.has_output and self.reads_output_late else self.output
+
+
+def finished_writes(saved: CheckpointTuple | None) -> dict[str, Sequence[Write]]:
+    """The writes of tasks that have finished, from what is stored beside a checkpoint.
+
+    A task has finished when it wrote something besides its error (CP-21).
+    """
+    writes: dict[str, list[Write]] = {}
+    for task_id, channel, value in (saved and saved.pending_writes) or ():
+        if channel not in (ERROR, INTERRUPT):
+            writes.setdefault(task_id, []).append((channel, value))
+    return dict(writes)

@@ -1,0 +1,250 @@
+"""Runners: tasks at work, on threads or on an event loop.
+
+Both offer the driver the same three verbs, `start`, `next` and `cancel`, and both treat
+every task alike: it runs in its own copy of the caller's context, and its outcome is a
+`Finished` or a `Failed`, never an exception.
+
+    ThreadRunner   a task alone runs on the caller's own thread; several run on threads
+    LoopRunner     every task is an asyncio task; sync functions are sent to threads
+
+Threads belong to a run. A pool shared by all runs would deadlock as soon as graphs call
+graphs: the parents would hold every thread while their children wait for one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context, copy_context
+from functools import partial
+from inspect import isawaitable, iscoroutine
+from queue import Empty, SimpleQueue
+from typing import Any, Final, TypeAlias
+
+from minigraph.context import running_task
+from minigraph.pregel.effects import Failed, Finished, View
+from minigraph.pregel.plan import Task
+from minigraph.pregel.running import Running
+
+Outcome: TypeAlias = Finished | Failed
+
+MAX_THREADS: Final = 32
+"""How many sync tasks of one run work at the same time, unless `max_concurrency` says so.
+
+Tasks mostly wait for a network, so this is not a matter of processor cores.
+"""
+
+
+def perform(task: Task, view: View) -> Outcome:
+    """Walk through one task, calling sync user code."""
+    running = Running(task, view)
+    running_task.set(running)
+    walk = running.walk()
+    answer: Any = None
+    try:
+        # A `StopIteration` that user code raises must not be taken for the end of the walk, so
+        # the two calls below must not share an `except StopIteration`.
+        while True:
+            try:
+                call = walk.send(answer)
+            except StopIteration as end:
+                return Finished(task.id, end.value)
+            answer = call.function(*call.arguments, **call.keywords)
+            if iscoroutine(answer):
+                answer.close()
+                raise TypeError(
+                    f"Node {task.name!r} returned a coroutine, which a sync run cannot await. "
+                    "Use ainvoke or astream, or make the function sync."
+                )
+    except Exception as error:
+        return Failed(task.id, error)
+
+
+async def perform_async(
+    task: Task, view: View, on_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
+) -> Outcome:
+    """Walk through one task, awaiting async user code and sending sync code to a thread."""
+    running = Running(task, view)
+    running_task.set(running)
+    walk = running.walk()
+    answer: Any = None
+    try:
+        while True:
+            try:
+                call = walk.send(answer)
+            except StopIteration as end:
+                return Finished(task.id, end.value)
+            if call.is_async:
+                answer = await call.function(*call.arguments, **call.keywords)
+            else:
+                answer = await on_thread(partial(call.function, *call.arguments, **call.keywords))
+                if isawaitable(answer):
+                    answer = await answer
+    except Exception as error:
+        return Failed(task.id, error)
+
+
+class Escaped:
+    """A `StopIteration` from user code, wrapped: asyncio refuses to carry it in a future."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+def guarded(function: Callable[[], Any]) -> Any:
+    try:
+        return function()
+    except StopIteration as error:
+        return Escaped(error)
+
+
+class ThreadRunner:
+    """Runs tasks for a sync driver.
+
+    Args:
+        limit: how many tasks may run at the same time; ``None`` for `MAX_THREADS`.
+    """
+
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit or MAX_THREADS
+        self.waiting: deque[tuple[Context, Task, View]] = deque()
+        self.outcomes: SimpleQueue[Outcome | BaseException] = SimpleQueue()
+        self.on_threads = 0
+        self.pool: ThreadPoolExecutor | None = None
+        self.patient = True
+
+    def start(self, tasks: Sequence[Task], view: View) -> None:
+        self.patient = True
+        self.waiting.extend((copy_context(), task, view) for task in tasks)
+        if len(tasks) == 1 and not self.on_threads:
+            return  # alone: it will run right here, in `next`
+        if self.pool is None:
+            self.pool = ThreadPoolExecutor(self.limit, thread_name_prefix="minigraph")
+        self.on_threads += len(tasks)
+        for _ in range(min(self.limit, len(tasks))):
+            self.pool.submit(self.take_waiting)
+
+    def take_waiting(self) -> None:
+        while True:
+            try:
+                context, task, view = self.waiting.popleft()
+            except IndexError:
+                return
+            try:
+                self.outcomes.put(context.run(perform, task, view))
+            except BaseException as error:
+                # A thread that dies silently would be waited for forever.
+                self.outcomes.put(error)
+
+    def next(self) -> Outcome | None:
+        """The outcome of the next task to end; None when there is nothing to wait for."""
+        if self.on_threads:
+            try:
+                outcome = self.outcomes.get(block=self.patient)
+            except Empty:
+                return None
+            self.on_threads -= 1
+            if isinstance(outcome, BaseException):
+                raise outcome
+            return outcome
+        if not self.waiting:
+            return None
+        context, task, view = self.waiting.popleft()
+        return context.run(perform, task, view)
+
+    def cancel(self, wait: bool) -> None:
+        """Give up tasks that have not begun. A running thread cannot be stopped."""
+        self.patient = wait
+        while self.waiting:
+            try:
+                self.waiting.pop()
+            except IndexError:  # a thread was quicker
+                break
+            if self.on_threads:
+                self.on_threads -= 1
+
+    def close(self) -> None:
+        if self.pool is not None:
+            self.pool.shutdown(wait=False, cancel_futures=True)
+
+
+class LoopRunner:
+    """Runs tasks for an async driver, on the event loop that is running.
+
+    Args:
+        limit: how many tasks may run at the same time; ``None`` for no limit.
+    """
+
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
+        self.waiting: deque[tuple[Task, View]] = deque()
+        self.running: dict[str, asyncio.Task[None]] = {}
+        self.outcomes: deque[Outcome] = deque()
+        self.wake: asyncio.Future[None] | None = None
+        self.pool: ThreadPoolExecutor | None = None
+
+    def start(self, tasks: Sequence[Task], view: View) -> None:
+        self.waiting.extend((task, view) for task in tasks)
+        self.fill()
+
+    def fill(self) -> None:
+        """Set waiting tasks going, as many as may run."""
+        while self.waiting and (self.limit is None or len(self.running) < self.limit):
+            task, view = self.waiting.popleft()
+            running = asyncio.create_task(self.attempt(task, view), context=copy_context())
+            running.add_done_callback(partial(self.ended, task.id))
+            self.running[task.id] = running
+
+    async def attempt(self, task: Task, view: View) -> None:
+        self.report(task.id, await perform_async(task, view, self.on_thread))
+
+    def ended(self, task_id: str, running: asyncio.Task[None]) -> None:
+        """Report a task that could not report itself: it was cancelled, or escaped."""
+        if task_id in self.running:
+            error = asyncio.CancelledError() if running.cancelled() else running.exception()
+            self.report(task_id, Failed(task_id, error or asyncio.CancelledError()))
+
+    def report(self, task_id: str, outcome: Outcome) -> None:
+        del self.running[task_id]
+        self.outcomes.append(outcome)
+        self.fill()
+        if self.wake is not None and not self.wake.done():
+            self.wake.set_result(None)
+
+    async def on_thread(self, function: Callable[[], Any]) -> Any:
+        """Call a sync function on one of the run's threads, in the task's context."""
+        if self.pool is None:
+            self.pool = ThreadPoolExecutor(
+                self.limit or MAX_THREADS, thread_name_prefix="minigraph"
+            )
+        loop = asyncio.get_running_loop()
+        answer = await loop.run_in_executor(self.pool, copy_context().run, guarded, function)
+        if isinstance(answer, Escaped):
+            raise answer.error
+        return answer
+
+    async def next(self) -> Outcome | None:
+        """The outcome of the next task to end; None when there is nothing to wait for."""
+        while not self.outcomes:
+            if not self.running:
+                return None
+            self.wake = asyncio.get_running_loop().create_future()
+            await self.wake
+        return self.outcomes.popleft()
+
+    def cancel(self, wait: bool) -> None:
+        """Give up tasks that have not begun, and cancel those that have.
+
+        A cancelled coroutine ends soon, so there is no harm in always waiting for it.
+        """
+        self.waiting.clear()
+        for running in self.running.values():
+            running.cancel()
+
+    def close(self) -> None:
+        if self.pool is not None:
+            self.pool.shutdown(wait=False, cancel_futures=True)

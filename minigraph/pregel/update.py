@@ -1,0 +1,150 @@
+"""Update: what do the writes of a super-step make of the state?
+
+The tasks have run; each left a list of writes. Now, in one go:
+
+    1. note for every task which versions of its triggers it has seen
+    2. tell the triggers that they were used                        consume()
+    3. give each channel all the writes that were made to it        update(writes)
+    4. tell the restless channels that nobody wrote to them         update([])
+    5. if that leaves no node with news, tell who waits for it      finish()
+
+Writes are taken in the order of the task paths, never in the order of finishing, so the
+outcome does not depend on how fast a node was. Everything that changed gets the same new
+version.
+
+The state given in is not touched: channels are copied before they are changed, and the
+outcome is returned as `Changes`. If a channel refuses, or a reducer raises, there simply
+is no outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from minigraph.channels.base import BaseChannel
+from minigraph.constants import ERROR, INTERRUPT, NO_WRITES, RESUME, RETURN
+from minigraph.pregel.identity import path_text
+from minigraph.pregel.layout import Layout
+from minigraph.pregel.live import Changes, Channels, LiveState, Version
+from minigraph.pregel.node import Write
+
+ABOUT_THE_TASK = frozenset({ERROR, INTERRUPT, NO_WRITES, RESUME, RETURN})
+"""Writes that are kept with a task and are no part of the state (CP-20, CP-21)."""
+
+
+class TaskWrites(NamedTuple):
+    """A task that has run, as far as the update is concerned.
+
+    `triggers` is empty for writes that no super-step made, such as an input.
+    """
+
+    path: tuple[Any, ...]
+    name: str
+    writes: Sequence[Write]
+    triggers: tuple[str, ...]
+
+
+def update(
+    layout: Layout,
+    state: LiveState,
+    tasks: Iterable[TaskWrites],
+    next_version: Callable[[Version | None], Version],
+) -> Changes:
+    """The changes that the writes of one super-step make to `state`.
+
+    Args:
+        layout: the graph.
+        state: the state that the tasks started from; it is not changed.
+        tasks: what the tasks of the super-step wrote, in any order.
+        next_version: from the newest version so far to the one after it.
+
+    Raises whatever a channel's `update` raises, above all `InvalidUpdateError`, with a note
+    that names the channel and the tasks that wrote to it.
+
+    Rules: SS-02, SS-10, SS-20 to SS-25.
+    """
+    ordered = in_order(tasks)
+    version = next_version(state.newest)
+    touched: Channels = {}
+    versions: dict[str, Version] = {}
+    updated: set[str] = set()
+
+    def touch(name: str) -> BaseChannel[Any, Any, Any]:
+        if name not in touched:
+            touched[name] = state.channels[name].copy()
+        return touched[name]
+
+    def moved(name: str) -> None:
+        versions[name] = version
+        if touched[name].is_available():
+            updated.add(name)
+
+    for name in used_triggers(ordered, layout.consumed):
+        if touch(name).consume():
+            versions[name] = version
+
+    batches, ignored = by_channel(state.channels, ordered)
+    for name, values in batches.items():
+        try:
+            changed = touch(name).update(values)
+        except Exception as error:
+            writers = ", ".join(t.name for t in ordered if any(w[0] == name for w in t.writes))
+            error.add_note(f"While channel {name!r} was taking in the writes of: {writers}")
+            raise
+        if changed:
+            moved(name)
+
+    # An input is not a super-step: nothing has had its turn, so nothing fades.
+    if any(task.triggers for task in ordered):
+        for name in state.restless - updated:
+            if touch(name).is_available() and touched[name].update(()):
+                moved(name)
+        if layout.finishing and not any(name in layout.listeners for name in updated):
+            for name in layout.finishing:
+                if touch(name).finish():
+                    moved(name)
+
+    return Changes(touched, versions, seen_by(state, ordered), frozenset(updated), ignored)
+
+
+def in_order(tasks: Iterable[TaskWrites]) -> list[TaskWrites]:
+    """The tasks in the order in which their writes are applied: by the text of their path."""
+    ordered = list(tasks)
+    if len(ordered) > 1:
+        ordered.sort(key=lambda task: path_text(task.path[:3]))
+    return ordered
+
+
+def used_triggers(tasks: Iterable[TaskWrites], consumed: frozenset[str]) -> Iterable[str]:
+    """The triggers of these tasks that want to know that they were used."""
+    if not consumed:
+        return ()
+    return consumed.intersection(trigger for task in tasks for trigger in task.triggers)
+
+
+def seen_by(state: LiveState, tasks: Iterable[TaskWrites]) -> dict[str, dict[str, Version]]:
+    """For each node that ran: the versions of its triggers at the start of the super-step."""
+    seen: dict[str, dict[str, Version]] = {}
+    for task in tasks:
+        if task.name not in seen:
+            seen[task.name] = dict(state.seen.get(task.name, ()))
+        for trigger in task.triggers:
+            if trigger in state.versions:
+                seen[task.name][trigger] = state.versions[trigger]
+    return seen
+
+
+def by_channel(
+    channels: Channels, tasks: Iterable[TaskWrites]
+) -> tuple[dict[str, list[Any]], tuple[tuple[str, str], ...]]:
+    """All writes, sorted to their channels; and those that have none (SS-25)."""
+    batches: dict[str, list[Any]] = {}
+    ignored: list[tuple[str, str]] = []
+    for task in tasks:
+        for name, value in task.writes:
+            if name in channels:
+                batches.setdefault(name, []).append(value)
+            elif name not in ABOUT_THE_TASK:
+                ignored.append((task.name, name))
+    return batches, tuple(ignored)
