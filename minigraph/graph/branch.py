@@ -105,20 +105,22 @@ class BranchSpec:
         Raises `KeyError` for a choice that is not in the map, `ValueError` for one that is no
         destination, `InvalidUpdateError` for a `Send` to END (SG-51, SG-52).
         """
-        choices = choice if isinstance(choice, (list, tuple)) else [choice]
         writes: list[Write] = []
-        for each in choices:
-            target = each if isinstance(each, Send) else self.target(source, each)
+        for each in choice if isinstance(choice, (list, tuple)) else (choice,):
+            if isinstance(each, Send):
+                if each.node == END:
+                    raise InvalidUpdateError(
+                        f"The branch after {source!r} sends a packet to END, which is no node."
+                    )
+                target: Any = each
+            else:
+                target = self.target(source, each)
             if target is None or target == START:
                 raise ValueError(
                     f"The branch after {source!r} chose {each!r}, which is no destination. "
                     "Return a node's name, END, a Send, or a list of these."
                 )
-            if isinstance(target, Send) and target.node == END:
-                raise InvalidUpdateError(
-                    f"The branch after {source!r} sends a packet to END, which is not a node."
-                )
-            writes.extend(go_to(target))
+            writes += go_to(target)
         return writes
 
     def target(self, source: str, choice: Any) -> Any:

@@ -48,21 +48,21 @@ def checkpoint_key(checkpoint_id: str) -> bytes:
     return bytes.fromhex(checkpoint_id.replace("-", ""))
 
 
-def task_id(key: bytes, *parts: str) -> str:
+def task_id(key: bytes, position: str) -> str:
     """The id of the task at a position (SS-31).
 
     Args:
         key: `checkpoint_key` of the checkpoint the task starts from.
-        parts: namespace, super-step, node, kind of path, then what tells apart the tasks of
-            one node: the trigger names, or a Send's index.
+        position: one text: namespace, super-step, node, kind of path, then what tells apart
+            the tasks of one node: the trigger names, or a Send's index.
 
     The reference uses XXH3-128 here; any 128-bit hash keeps every rule that can be observed,
     and BLAKE2 comes with Python (SS-33).
 
-    >>> task_id(bytes(16), "a", "1", "a", "__pregel_pull", "branch:to:a")
+    >>> task_id(bytes(16), "a" "1" "a" "__pregel_pull" "branch:to:a")
     'c8515e8d-2635-229c-14f0-3d554607d0d3'
     """
-    text = blake2b(key + "".join(parts).encode(), digest_size=16).hexdigest()
+    text = blake2b(key + position.encode(), digest_size=16).hexdigest()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 

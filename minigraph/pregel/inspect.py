@@ -18,7 +18,7 @@ is as if it had.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -55,11 +55,13 @@ from minigraph.types import PregelTask, RunnableConfig, StateSnapshot, StateUpda
 # ---------------------------------------------------------------- reading
 
 
-def state_program(layout: Layout, config: RunnableConfig) -> Program:
+def state_program(
+    layout: Layout, config: RunnableConfig, next_version: Callable[[Version | None], Version]
+) -> Program:
     """One checkpoint as a `StateSnapshot`: the latest, or the one that is named (CP-31)."""
     saved: CheckpointTuple | None = yield Load(config)
     named = "checkpoint_id" in config.get("configurable", {})
-    return snapshot(layout, config, saved, live=not named)
+    return snapshot(layout, config, saved, None if named else next_version)
 
 
 def history_program(
@@ -73,11 +75,14 @@ def history_program(
     place = {"checkpoint_ns": "", **config.get("configurable", {})}
     cursor = yield Listing({**config, "configurable": place}, filter, before, limit)
     while (saved := (yield Advance(cursor))) is not None:
-        yield Emit("snapshot", snapshot(layout, config, saved, live=False))
+        yield Emit("snapshot", snapshot(layout, config, saved))
 
 
 def snapshot(
-    layout: Layout, config: RunnableConfig, saved: CheckpointTuple | None, *, live: bool
+    layout: Layout,
+    config: RunnableConfig,
+    saved: CheckpointTuple | None,
+    next_version: Callable[[Version | None], Version] | None = None,
 ) -> StateSnapshot:
     """A stored checkpoint, made readable.
 
@@ -85,8 +90,9 @@ def snapshot(
         layout: the graph whose thread it is.
         config: what was asked for; an empty snapshot echoes it.
         saved: the checkpoint; ``None`` gives an empty snapshot.
-        live: whether tasks that have finished count as done. The live view shows where the
-            thread stands; the record shows how the super-step began (CP-40, CP-41).
+        next_version: given for the live view, in which tasks that have finished count as done:
+            it shows where the thread stands. Without it the snapshot is a record of how the
+            super-step began (CP-40, CP-41).
     """
     if saved is None:
         return StateSnapshot({}, (), config, None, None, None, (), ())
@@ -94,22 +100,21 @@ def snapshot(
     tasks = waiting_tasks(layout, state, saved)
     finished = finished_writes(saved)
     errors = {id: value for id, name, value in saved.pending_writes or () if name == ERROR}
-    next_nodes = tuple(task.name for task in tasks)
-    if live and finished:
+    next_nodes = tuple([task.name for task in tasks])
+    if next_version and finished:
         done = [task for task in tasks if task.id in finished]
         try:
-            if done:
-                absorb_writes(layout, state, done, finished)
+            advance(layout, state, done, finished, next_version)
         except Exception as error:
             # They ran, and what they wrote cannot be applied. So none of them counts, and
             # the state is the last good one.
             for task in done:
                 errors.setdefault(task.id, repr(error))
         else:
-            next_nodes = tuple(task.name for task in tasks if task.id not in finished)
-            if done and not next_nodes:
+            next_nodes = tuple([task.name for task in tasks if task.id not in finished])
+            if tasks and not next_nodes:
                 # The super-step is over but for its checkpoint: tell what comes after it.
-                next_nodes = tuple(t.name for t in waiting_tasks(layout, state, saved))
+                next_nodes = tuple([t.name for t in waiting_tasks(layout, state, saved)])
     return StateSnapshot(
         values=read_state(layout, state),
         next=next_nodes,
@@ -117,22 +122,30 @@ def snapshot(
         metadata=dict(saved.metadata),
         created_at=saved.checkpoint["ts"],
         parent_config=saved.parent_config,
-        tasks=tuple(
-            PregelTask(
-                task.id,
-                task.name,
-                task.path,
-                error=errors.get(task.id),
-                result=(
-                    result_of(finished[task.id], layout.stream_channels)
-                    if task.id in finished
-                    else None
-                ),
-            )
-            for task in tasks
-        ),
+        tasks=tuple([shown(layout, task, finished.get(task.id), errors) for task in tasks]),
         interrupts=(),
     )
+
+
+def shown(
+    layout: Layout, task: Task, writes: Sequence[Write] | None, errors: Mapping[str, Any]
+) -> PregelTask:
+    """A task as a snapshot shows it."""
+    result = None if writes is None else result_of(writes, layout.stream_channels)
+    return PregelTask(task.id, task.name, task.path, errors.get(task.id), result=result)
+
+
+def advance(
+    layout: Layout,
+    state: LiveState,
+    tasks: Sequence[Task],
+    writes: Mapping[str, Sequence[Write]],
+    next_version: Callable[[Version | None], Version],
+) -> None:
+    """Apply finished tasks to a state that only serves to be looked at."""
+    if tasks:
+        done = [TaskWrites(t.path, t.name, writes[t.id], t.triggers) for t in tasks]
+        state.absorb(update(layout, state, done, next_version))
 
 
 def waiting_tasks(layout: Layout, state: LiveState, saved: CheckpointTuple) -> list[Task]:
@@ -148,14 +161,6 @@ def waiting_tasks(layout: Layout, state: LiveState, saved: CheckpointTuple) -> l
         step=saved.metadata.get("step", -1) + 1,
         namespace=saved.config.get("configurable", {}).get("checkpoint_ns", ""),
     )
-
-
-def absorb_writes(
-    layout: Layout, state: LiveState, tasks: Sequence[Task], writes: Mapping[str, Sequence[Write]]
-) -> None:
-    """Apply finished tasks to a state that only serves to be looked at."""
-    done = [TaskWrites(t.path, t.name, writes[t.id], t.triggers) for t in tasks]
-    state.absorb(update(layout, state, done, lambda newest: newest))
 
 
 def read_state(layout: Layout, state: LiveState) -> Any:
@@ -366,7 +371,7 @@ class Editor:
             return []
         return waiting_tasks(self.layout, self.state, self.saved)
 
-    def apply(self, tasks: Sequence[TaskWrites]) -> tuple[tuple[str, str], ...]:
+    def apply(self, tasks: Sequence[TaskWrites]) -> Sequence[tuple[str, str]]:
         changes = update(self.layout, self.state, tasks, self.environment.next_version)
         self.state.absorb(changes)
         return changes.ignored

@@ -26,8 +26,6 @@ def holds(breakpoints: Breakpoints, tasks: Sequence[Task], state: LiveState) -> 
 
     Rules: IN-50, IN-51, IN-60.
     """
-    if not breakpoints:
-        return False
     at_one = any(
         not task.node.hidden if breakpoints == "*" else task.name in breakpoints for task in tasks
     )

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from minigraph.channels.base import BaseChannel
+from minigraph.channels.untracked_value import UntrackedValue
 from minigraph.constants import MISSING
 from minigraph.pregel.node import PregelNode
 from minigraph.pregel.selection import Selection
@@ -33,6 +34,7 @@ class Layout:
         consumed: channels that change when a task that they triggered has run.
         finishing: channels that change when nothing is left to run.
         filled: channels that have a value, or something to store, before anything is written.
+        untracked: channels that are never stored, and neither are writes to them (MR-09).
         async_nodes: nodes with a function that only an async run can call.
     """
 
@@ -68,7 +70,10 @@ class Layout:
 
         self.consumed = overriding("consume")
         self.finishing = overriding("finish")
-        self.filled = tuple(
+        self.untracked = frozenset(
+            name for name, channel in self.channels.items() if isinstance(channel, UntrackedValue)
+        )
+        self.filled = frozenset(
             name
             for name, channel in self.channels.items()
             if channel.checkpoint() is not MISSING or channel.is_available()

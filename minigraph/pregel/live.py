@@ -20,7 +20,7 @@ state of a thousand keys of which two moved costs two calls.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -52,7 +52,7 @@ class Changes(NamedTuple):
     versions: dict[str, Version]
     seen: dict[str, dict[str, Version]]
     updated: frozenset[str]
-    ignored: tuple[tuple[str, str], ...] = ()
+    ignored: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(slots=True)
@@ -87,26 +87,25 @@ class LiveState:
         self.versions.update(changes.versions)
         self.seen.update(changes.seen)
         self.updated = changes.updated
-        for version in changes.versions.values():
-            self.newest = version  # one clock: all that moved got the same version
-            break
-        for name, channel in changes.channels.items():
-            self.remember(name, channel)
+        self.newest = next(iter(changes.versions.values()), self.newest)  # all got the same
+        self.remember(changes.channels)
 
-    def remember(self, name: str, channel: BaseChannel[Any, Any, Any]) -> None:
-        """Read a channel once, now that it changed."""
-        if channel.is_available():
-            self.readable[name] = channel.get()
-            if channel.changes_when_unwritten:
-                self.restless.add(name)
-        else:
-            self.readable.pop(name, None)
-            self.restless.discard(name)
-        value = channel.checkpoint()
-        if value is MISSING:
-            self.stored.pop(name, None)
-        else:
-            self.stored[name] = value
+    def remember(self, channels: Channels) -> None:
+        """Read channels once, now that they changed."""
+        readable, stored, restless = self.readable, self.stored, self.restless
+        for name, channel in channels.items():
+            if channel.is_available():
+                readable[name] = channel.get()
+                if channel.changes_when_unwritten:
+                    restless.add(name)
+            else:
+                readable.pop(name, None)
+                restless.discard(name)
+            value = channel.checkpoint()
+            if value is not MISSING:
+                stored[name] = value
+            elif name in stored:
+                del stored[name]
 
     def to_checkpoint(self, id: str, timestamp: str) -> Checkpoint:
         """The present state as a checkpoint. Later changes do not reach into it.
@@ -143,10 +142,11 @@ def hydrate(layout: Layout, checkpoint: Mapping[str, Any] | None) -> LiveState:
         newest=max(versions.values(), default=None),
         updated=None if updated is None else frozenset(updated),
     )
-    for name in {*layout.filled, *values}:
-        pattern = layout.channels.get(name)
-        if pattern is not None:
-            channel = pattern.from_checkpoint(values.get(name, MISSING))
-            state.channels[name] = channel
-            state.remember(name, channel)
+    filled = {
+        name: layout.channels[name].from_checkpoint(values.get(name, MISSING))
+        for name in layout.filled.union(values)
+        if name in layout.channels
+    }
+    state.channels.update(filled)
+    state.remember(filled)
     return state

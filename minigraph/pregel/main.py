@@ -386,7 +386,8 @@ class Pregel:
         Raises `ValueError` if the graph has no saver, `KeyError` without ``thread_id``.
         """
         driver = Driver(self.saver(config))
-        state: StateSnapshot = finish(driver.drive(state_program(self.layout, config)))
+        program = state_program(self.layout, config, self.environment.next_version)
+        state: StateSnapshot = finish(driver.drive(program))
         return state
 
     def get_state_history(
@@ -452,7 +453,8 @@ class Pregel:
 
     async def aget_state(self, config: RunnableConfig) -> StateSnapshot:
         """`get_state` on the running event loop."""
-        state: StateSnapshot = await self.adrive(config, state_program(self.layout, config))
+        program = state_program(self.layout, config, self.environment.next_version)
+        state: StateSnapshot = await self.adrive(config, program)
         return state
 
     async def aget_state_history(

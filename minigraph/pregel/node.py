@@ -18,7 +18,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from minigraph.constants import TAG_HIDDEN
 from minigraph.pregel.selection import Selection
@@ -38,6 +39,9 @@ class Call(NamedTuple):
     arguments: tuple[Any, ...]
     keywords: Mapping[str, Any]
     is_async: bool
+
+
+NO_KEYWORDS: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class Surroundings(Protocol):
@@ -70,7 +74,7 @@ class UserFunction:
         self.wants_config = "config" in parameter_names(function)
 
     def call(self, value: Any, surroundings: Surroundings) -> Call:
-        keywords = {"config": surroundings.config} if self.wants_config else {}
+        keywords = {"config": surroundings.config} if self.wants_config else NO_KEYWORDS
         return Call(self.function, (value,), keywords, self.is_async)
 
 
@@ -160,11 +164,21 @@ class PregelNode:
         return [f.name for f in functions if f is not None and f.is_async]
 
     def work(
-        self, value: Any, surroundings: Surroundings, *, sent: bool = False
+        self,
+        value: Any,
+        surroundings: Surroundings,
+        *,
+        sent: bool = False,
+        returned: bool = False,
     ) -> Generator[Call, Any, Sequence[Write]]:
         """One walk through the pipeline: yields each `Call`, returns all writes.
 
-        A value that was `sent` is passed on exactly as it is (CS-31).
+        Args:
+            value: what was read for the node.
+            surroundings: what user code may ask of the run.
+            sent: the value is a Send's argument, and is passed on exactly as it is (CS-31).
+            returned: the value is what the function is to have returned, so it is not called:
+                this is how `update_state` writes as a node (CP-60).
 
         >>> node = PregelNode("double", ("x",), Selection("x"), bound=UserFunction(lambda x: 2 * x),
         ...                   writers=(lambda result: [("x", result)],))
@@ -174,24 +188,14 @@ class PregelNode:
         ... except StopIteration as done: print(done.value)
         [('x', 42)]
         """
-        if self.mapper is not None and not sent:
-            value = self.mapper(value)
-        if self.bound is not None:
-            value = yield self.bound.call(value, surroundings)
-        if not self.routes:  # the common case, without a second generator
-            return [write for writer in self.writers for write in writer(value)]
-        return (yield from self.write(value, surroundings))
-
-    def write(
-        self, result: Any, surroundings: Surroundings
-    ) -> Generator[Call, Any, Sequence[Write]]:
-        """The second half of the walk: from a result to writes.
-
-        `update_state` starts here, with a result that no function returned (CP-60).
-        """
+        if not returned:
+            if self.mapper is not None and not sent:
+                value = self.mapper(value)
+            if self.bound is not None:
+                value = yield self.bound.call(value, surroundings)
         writes: list[Write] = []
         for writer in self.writers:
-            writes.extend(writer(result))
+            writes.extend(writer(value))
         for route in self.routes:
             # A path function sees its node's writes and no sibling's (SG-50).
             state = surroundings.read(route.selection, writes)

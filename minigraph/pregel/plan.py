@@ -12,7 +12,7 @@ graph of a thousand nodes in which one channel moved costs one look.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from minigraph.constants import MISSING, PULL, PUSH, TASK_SEPARATOR, TASKS
@@ -48,7 +48,7 @@ class Task(NamedTuple):
 
 
 def plan(
-    layout: Layout, state: LiveState, *, checkpoint_id: str, step: int, namespace: str = ""
+    layout: Layout, state: LiveState, checkpoint_id: str, step: int, namespace: str = ""
 ) -> list[Task]:
     """The tasks of super-step `step`, which starts from the given state.
 
@@ -66,43 +66,38 @@ def plan(
 
     Rules: SS-02, SS-22, SS-23, SS-30, SS-31, CS-32.
     """
-    key = checkpoint_key(checkpoint_id)
-    number = str(step)
     tasks: list[Task] = []
-
-    def add(
-        node: PregelNode,
-        path: tuple[Any, ...],
-        value: Any,
-        triggers: tuple[str, ...],
-        because: tuple[Cause, ...],
-        *marks: str,
-    ) -> None:
-        place = child_namespace(namespace, node.name)
-        id = task_id(key, place, number, node.name, path[0], *marks)
-        where = f"{place}{TASK_SEPARATOR}{id}"
-        tasks.append(Task(id, node.name, path, value, triggers, because, where, node))
+    names = candidates(layout, state)
+    if not names and TASKS not in state.readable:
+        return tasks
+    key = checkpoint_key(checkpoint_id)
 
     for index, send in enumerate(state.readable.get(TASKS, ())):
         node = layout.nodes.get(send.node) if isinstance(send, Send) else None
         if node is not None:
-            add(node, (PUSH, index, False), send.arg, (PUSH,), (), str(index))
+            place = child_namespace(namespace, node.name)
+            id = task_id(key, f"{place}{step}{node.name}{PUSH}{index}")
+            where = f"{place}{TASK_SEPARATOR}{id}"
+            path = (PUSH, index, False)
+            tasks.append(Task(id, node.name, path, send.arg, (PUSH,), (), where, node))
 
-    for name in candidates(layout, state):
+    for name in names:
         node = layout.nodes[name]
         because = causes(node.triggers, state.readable, state.versions, state.seen.get(name, {}))
-        if because:
-            value = node.channels.read(state.readable)
-            if value is not MISSING:
-                add(node, (PULL, name), value, node.triggers, because, *sorted(node.triggers))
+        if because and (value := node.channels.read(state.readable)) is not MISSING:
+            place = child_namespace(namespace, name)
+            id = task_id(key, f"{place}{step}{name}{PULL}{''.join(sorted(node.triggers))}")
+            where = f"{place}{TASK_SEPARATOR}{id}"
+            tasks.append(Task(id, name, (PULL, name), value, node.triggers, because, where, node))
     return tasks
 
 
-def candidates(layout: Layout, state: LiveState) -> Iterable[str]:
+def candidates(layout: Layout, state: LiveState) -> Collection[str]:
     """The nodes that can have news: those that listen to an updated channel."""
     if state.updated is None:
         return layout.nodes if state.versions else ()
     names: set[str] = set()
     for channel in state.updated:
-        names.update(layout.listeners.get(channel, ()))
-    return sorted(names)
+        if channel in layout.listeners:
+            names.update(layout.listeners[channel])
+    return sorted(names) if len(names) > 1 else names

@@ -21,7 +21,7 @@ from the `Environment`, so the same scenario can be run twice to the same bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from minigraph.checkpoint.base.records import CheckpointTuple
 from minigraph.config import at_checkpoint, recursion_limit
@@ -67,6 +67,10 @@ from minigraph.types import Command, RunnableConfig
 
 Part: TypeAlias = Generator[Effect, Any, None]
 """A stretch of the program that gives no value."""
+
+
+NOTHING_WRITTEN: Final[Sequence[Write]] = ((NO_WRITES, None),)
+"""What is stored of a task that finished and wrote nothing, so that it counts as finished."""
 
 
 class Environment(NamedTuple):
@@ -115,11 +119,11 @@ def run(layout: Layout, request: Request, environment: Environment) -> Program:
     yield from machine.load()
     yield from machine.begin()
     while tasks := machine.next_tasks():
-        if holds(request.stop_before, tasks, machine.state):
+        if request.stop_before and holds(request.stop_before, tasks, machine.state):
             yield from machine.tell_breakpoint()
             break
         yield from machine.super_step(tasks)
-        if holds(request.stop_after, tasks, machine.state):
+        if request.stop_after and holds(request.stop_after, tasks, machine.state):
             yield from machine.tell_breakpoint()
             break
     return machine.result()
@@ -270,13 +274,7 @@ class Run:
                     ErrorCode.GRAPH_RECURSION_LIMIT,
                 )
             )
-        return plan(
-            self.layout,
-            self.state,
-            checkpoint_id=self.checkpoint_id,
-            step=self.step,
-            namespace=self.namespace,
-        )
+        return plan(self.layout, self.state, self.checkpoint_id, self.step, self.namespace)
 
     def super_step(self, tasks: list[Task]) -> Part:
         """Run the tasks that have not finished yet, then make one state of all their writes.
@@ -303,6 +301,12 @@ class Run:
             raise
         if failure is not None:
             raise failure
+        if waiting:
+            names = sorted(task.name for task in waiting.values())
+            raise RuntimeError(
+                f"The driver answered Next with None, but these tasks have not ended: {names}. "
+                "Answer with a Finished or a Failed for each task of Start."
+            )
         yield from self.complete(tasks)
 
     def take_outcome(
@@ -316,7 +320,7 @@ class Run:
         if isinstance(outcome, Finished):
             try:
                 if self.request.saved:
-                    yield self.writes_saved(task, outcome.writes or ((NO_WRITES, None),))
+                    yield self.writes_saved(task, outcome.writes or NOTHING_WRITTEN)
             except Stopped:
                 raise
             except Exception as problem:
@@ -349,6 +353,7 @@ class Run:
         except Exception as error:
             # Like any failed super-step: the checkpoint it started from stays the last good
             # one, its tasks are still to be done, and the store knows why.
+            error.add_note(f"At the end of super-step {self.step}; none of its writes counts.")
             if self.request.saved:
                 for task in tasks:
                     yield self.writes_saved(task, ((ERROR, error),))
@@ -356,12 +361,18 @@ class Run:
         self.absorb(changes)
         for task_name, channel in changes.ignored:
             yield Warn(f"Task {task_name!r} wrote to {channel!r}, which is no channel; ignored.")
-        output = self.request.output.members
-        wrote_output = any(name in output for t in tasks for name, _ in self.finished[t.id])
+        news = self.wrote_output(tasks)
         self.finished = {}
         yield from self.save("loop")
-        if wrote_output:
+        if news:
             yield from self.tell_values()
+
+    def wrote_output(self, tasks: list[Task]) -> bool:
+        """Whether there is anything new to tell."""
+        if self.reads_output_late and self.has_output:
+            return False  # it is enough to know that there is an output
+        output = self.request.output.members
+        return any(name in output for task in tasks for name, _ in self.finished[task.id])
 
     def changes_of(self, tasks: list[Task]) -> Changes:
         """What the writes of these finished tasks make of the present state."""
@@ -389,6 +400,9 @@ class Run:
 
     def writes_saved(self, task: Task, writes: Sequence[Write]) -> SaveWrites:
         """The effect that stores a task's writes beside the checkpoint it started from."""
+        untracked = self.layout.untracked
+        if untracked:
+            writes = [write for write in writes if write[0] not in untracked] or NOTHING_WRITTEN
         return SaveWrites(self.config, writes, task.id, path_text(task.path))
 
     def tell_update(self, task: Task, cached: bool = False) -> Part:

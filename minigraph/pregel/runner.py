@@ -19,8 +19,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context, copy_context
 from functools import partial
-from inspect import isawaitable, iscoroutine
+from inspect import isawaitable
 from queue import Empty, SimpleQueue
+from types import CoroutineType
 from typing import Any, Final, TypeAlias
 
 from minigraph.context import running_task
@@ -52,7 +53,7 @@ def perform(task: Task, view: View) -> Outcome:
             except StopIteration as end:
                 return Finished(task.id, end.value)
             answer = call.function(*call.arguments, **call.keywords)
-            if iscoroutine(answer):
+            if type(answer) is CoroutineType:
                 answer.close()
                 raise TypeError(
                     f"Node {task.name!r} returned a coroutine, which a sync run cannot await. "
@@ -119,7 +120,8 @@ class ThreadRunner:
 
     def start(self, tasks: Sequence[Task], view: View) -> None:
         self.patient = True
-        self.waiting.extend((copy_context(), task, view) for task in tasks)
+        for task in tasks:
+            self.waiting.append((copy_context(), task, view))
         if len(tasks) == 1 and not self.on_threads:
             return  # alone: it will run right here, in `next`
         if self.pool is None:

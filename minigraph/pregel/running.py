@@ -39,12 +39,11 @@ class Running:
         return read_after(self.view.state, writes, selection)
 
     def walk(self) -> Generator[Call, Any, Sequence[Write]]:
-        """The walk through the node's pipeline, or through its second half when the result
-        is already given."""
-        results = self.view.results
+        """The walk through the node's pipeline."""
+        task, results = self.task, self.view.results
         if results is not None:
-            return self.task.node.write(results[self.task.id], self)
-        return self.task.node.work(self.task.input, self, sent=self.task.path[0] == PUSH)
+            return task.node.work(results[task.id], self, returned=True)
+        return task.node.work(task.input, self, sent=task.path[0] == PUSH)
 
 
 def task_config(task: Task, view: View) -> RunnableConfig:

@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from minigraph.channels.base import BaseChannel
 from minigraph.constants import ERROR, INTERRUPT, NO_WRITES, RESUME, RETURN
 from minigraph.pregel.identity import path_text
 from minigraph.pregel.layout import Layout
@@ -65,47 +64,45 @@ def update(
     Rules: SS-02, SS-10, SS-20 to SS-25.
     """
     ordered = in_order(tasks)
+    seen, batches, ignored = collect(state, ordered)
     version = next_version(state.newest)
     touched: Channels = {}
     versions: dict[str, Version] = {}
     updated: set[str] = set()
 
-    def touch(name: str) -> BaseChannel[Any, Any, Any]:
-        if name not in touched:
-            touched[name] = state.channels[name].copy()
-        return touched[name]
-
-    def moved(name: str) -> None:
+    def changed(name: str) -> None:
         versions[name] = version
         if touched[name].is_available():
             updated.add(name)
 
     for name in used_triggers(ordered, layout.consumed):
-        if touch(name).consume():
+        channel = touched[name] = state.channels[name].copy()
+        if channel.consume():
             versions[name] = version
 
-    batches, ignored = by_channel(state.channels, ordered)
     for name, values in batches.items():
+        channel = touched[name] = touched.get(name, state.channels[name]).copy()
         try:
-            changed = touch(name).update(values)
+            if channel.update(values):
+                changed(name)
         except Exception as error:
             writers = ", ".join(t.name for t in ordered if any(w[0] == name for w in t.writes))
             error.add_note(f"While channel {name!r} was taking in the writes of: {writers}")
             raise
-        if changed:
-            moved(name)
 
     # An input is not a super-step: nothing has had its turn, so nothing fades.
     if any(task.triggers for task in ordered):
         for name in state.restless - updated:
-            if touch(name).is_available() and touched[name].update(()):
-                moved(name)
-        if layout.finishing and not any(name in layout.listeners for name in updated):
+            channel = touched[name] = touched.get(name, state.channels[name]).copy()
+            if channel.is_available() and channel.update(()):
+                changed(name)
+        if layout.finishing and layout.listeners.keys().isdisjoint(updated):
             for name in layout.finishing:
-                if touch(name).finish():
-                    moved(name)
+                channel = touched[name] = touched.get(name, state.channels[name]).copy()
+                if channel.finish():
+                    changed(name)
 
-    return Changes(touched, versions, seen_by(state, ordered), frozenset(updated), ignored)
+    return Changes(touched, versions, seen, frozenset(updated), ignored)
 
 
 def in_order(tasks: Iterable[TaskWrites]) -> list[TaskWrites]:
@@ -123,28 +120,30 @@ def used_triggers(tasks: Iterable[TaskWrites], consumed: frozenset[str]) -> Iter
     return consumed.intersection(trigger for task in tasks for trigger in task.triggers)
 
 
-def seen_by(state: LiveState, tasks: Iterable[TaskWrites]) -> dict[str, dict[str, Version]]:
-    """For each node that ran: the versions of its triggers at the start of the super-step."""
+def collect(
+    state: LiveState, tasks: Iterable[TaskWrites]
+) -> tuple[dict[str, dict[str, Version]], dict[str, list[Any]], list[tuple[str, str]]]:
+    """Go through the tasks once.
+
+    Returns:
+        for each node that ran, the versions that its triggers had at the start (SS-22);
+        for each channel, all that was written to it, in order;
+        the writes that have no channel, as (task name, channel name) (SS-25).
+    """
     seen: dict[str, dict[str, Version]] = {}
-    for task in tasks:
-        if task.name not in seen:
-            seen[task.name] = dict(state.seen.get(task.name, ()))
-        for trigger in task.triggers:
-            if trigger in state.versions:
-                seen[task.name][trigger] = state.versions[trigger]
-    return seen
-
-
-def by_channel(
-    channels: Channels, tasks: Iterable[TaskWrites]
-) -> tuple[dict[str, list[Any]], tuple[tuple[str, str], ...]]:
-    """All writes, sorted to their channels; and those that have none (SS-25)."""
     batches: dict[str, list[Any]] = {}
     ignored: list[tuple[str, str]] = []
-    for task in tasks:
-        for name, value in task.writes:
-            if name in channels:
-                batches.setdefault(name, []).append(value)
+    for _, node, writes, triggers in tasks:
+        if node not in seen:
+            seen[node] = {**state.seen[node]} if node in state.seen else {}
+        for trigger in triggers:
+            if trigger in state.versions:
+                seen[node][trigger] = state.versions[trigger]
+        for name, value in writes:
+            if name in batches:
+                batches[name].append(value)
+            elif name in state.channels:
+                batches[name] = [value]
             elif name not in ABOUT_THE_TASK:
-                ignored.append((task.name, name))
-    return batches, tuple(ignored)
+                ignored.append((node, name))
+    return seen, batches, ignored
