@@ -114,5 +114,8 @@ class BaseChannel(ABC, Generic[Value, Update, Stored]):
         return False
 
     def finish(self) -> bool:
-        """No task is left that could write. Returns whether the channel changed."""
+        """No task is left that could write. Returns whether the channel changed.
+
+        A channel is told once after each change, not at the end of every super-step.
+        """
         return False

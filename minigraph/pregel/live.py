@@ -20,7 +20,7 @@ state of a thousand keys of which two moved costs two calls.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -46,6 +46,7 @@ class Changes(NamedTuple):
         updated: the channels that got a new value and have one: the next plan looks at
             the nodes that listen to these, and at no others.
         ignored: (task name, channel) of writes to channels that do not exist.
+        finished: the channels that were told that nothing is left to run.
     """
 
     channels: Channels
@@ -53,6 +54,7 @@ class Changes(NamedTuple):
     seen: dict[str, dict[str, Version]]
     updated: frozenset[str]
     ignored: Sequence[tuple[str, str]] = ()
+    finished: Collection[str] = ()
 
 
 @dataclass(slots=True)
@@ -70,6 +72,8 @@ class LiveState:
             known, and then every node is asked (SS-23).
         restless: channels with a value that may change in a super-step that does not write
             to them.
+        finishing: channels of the layout that want to know when nothing is left to run.
+        unfinished: those of them that changed since they were last told.
     """
 
     channels: Channels
@@ -80,6 +84,8 @@ class LiveState:
     readable: dict[str, Any] = field(default_factory=dict)
     stored: dict[str, Any] = field(default_factory=dict)
     restless: set[str] = field(default_factory=set)
+    finishing: frozenset[str] = frozenset()
+    unfinished: set[str] = field(default_factory=set)
 
     def absorb(self, changes: Changes) -> None:
         """Make the outcome of a super-step the present state."""
@@ -89,6 +95,7 @@ class LiveState:
         self.updated = changes.updated
         self.newest = next(iter(changes.versions.values()), self.newest)  # all got the same
         self.remember(changes.channels)
+        self.unfinished.difference_update(changes.finished)
 
     def remember(self, channels: Channels) -> None:
         """Read channels once, now that they changed."""
@@ -106,6 +113,8 @@ class LiveState:
                 stored[name] = value
             elif name in stored:
                 del stored[name]
+            if name in self.finishing:
+                self.unfinished.add(name)
 
     def to_checkpoint(self, id: str, timestamp: str) -> Checkpoint:
         """The present state as a checkpoint. Later changes do not reach into it.
@@ -141,6 +150,7 @@ def hydrate(layout: Layout, checkpoint: Mapping[str, Any] | None) -> LiveState:
         seen=dict(saved.get("versions_seen") or {}),
         newest=max(versions.values(), default=None),
         updated=None if updated is None else frozenset(updated),
+        finishing=layout.finishing,
     )
     filled = {
         name: layout.channels[name].from_checkpoint(values.get(name, MISSING))

@@ -31,6 +31,7 @@ from minigraph.constants import (
     INTERRUPT,
     MISSING,
     NO_WRITES,
+    TASKS,
 )
 from minigraph.errors import (
     EmptyInputError,
@@ -63,7 +64,7 @@ from minigraph.pregel.node import Write
 from minigraph.pregel.plan import Task, plan
 from minigraph.pregel.selection import Selection
 from minigraph.pregel.update import TaskWrites, update
-from minigraph.types import Command, RunnableConfig
+from minigraph.types import Command, RunnableConfig, Send
 
 Part: TypeAlias = Generator[Effect, Any, None]
 """A stretch of the program that gives no value."""
@@ -334,7 +335,13 @@ class Run:
             error = outcome.error
         error.add_note(f"During task with name {task.name!r} and id {task.id!r}")
         if self.request.saved:
-            yield self.writes_saved(task, ((ERROR, error),))
+            try:
+                yield self.writes_saved(task, ((ERROR, error),))
+            except Stopped:
+                raise
+            except Exception as problem:
+                # The run fails anyway; what matters is that its siblings are still taken in.
+                error.add_note(f"This error could not be stored: {problem!r}")
         return error
 
     def stop(self, tasks: list[Task], waiting: dict[str, Task]) -> Part:
@@ -361,6 +368,9 @@ class Run:
         self.absorb(changes)
         for task_name, channel in changes.ignored:
             yield Warn(f"Task {task_name!r} wrote to {channel!r}, which is no channel; ignored.")
+        for sent in self.state.readable.get(TASKS, ()):
+            if not isinstance(sent, Send) or sent.node not in self.layout.nodes:
+                yield Warn(f"{sent!r:.200} goes to a node that does not exist; ignored.")
         news = self.wrote_output(tasks)
         self.finished = {}
         yield from self.save("loop")

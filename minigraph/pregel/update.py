@@ -69,6 +69,7 @@ def update(
     touched: Channels = {}
     versions: dict[str, Version] = {}
     updated: set[str] = set()
+    finished: set[str] = set()
 
     def changed(name: str) -> None:
         versions[name] = version
@@ -96,13 +97,14 @@ def update(
             channel = touched[name] = touched.get(name, state.channels[name]).copy()
             if channel.is_available() and channel.update(()):
                 changed(name)
-        if layout.finishing and layout.listeners.keys().isdisjoint(updated):
-            for name in layout.finishing:
+        if state.finishing and layout.listeners.keys().isdisjoint(updated):
+            finished = {name for name in touched if name in state.finishing} | state.unfinished
+            for name in finished:
                 channel = touched[name] = touched.get(name, state.channels[name]).copy()
                 if channel.finish():
                     changed(name)
 
-    return Changes(touched, versions, seen, frozenset(updated), ignored)
+    return Changes(touched, versions, seen, frozenset(updated), ignored, finished)
 
 
 def in_order(tasks: Iterable[TaskWrites]) -> list[TaskWrites]:

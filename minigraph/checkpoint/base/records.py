@@ -18,7 +18,6 @@ The dicts here are plain, so that a saver written by anybody can build them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
@@ -151,26 +150,22 @@ def get_checkpoint_metadata(
     ... )
     {'source': 'loop', 'step': 1, 'user': 'ada'}
     """
-    result: dict[str, Any] = {
-        key: value.replace("\0", "") if isinstance(value, str) else value
-        for key, value in metadata.items()
-    }
-    _add_scalars(result, config.get("metadata"))
-    _add_scalars(result, config.get("configurable"))
-    return cast(CheckpointMetadata, result)
-
-
-def _add_scalars(result: dict[str, Any], entries: Mapping[str, Any] | None) -> None:
-    for key, value in (entries or {}).items():
-        if key in result or key in EXCLUDED_METADATA_KEYS or key.startswith("__"):
-            continue
-        # Exact types: an enum that is also a str is not plain data, and a checkpoint must not
-        # become unreadable because of a setting that happened to be in the config.
-        kind = type(value)
-        if kind is str:
+    result: dict[str, Any] = {**metadata}
+    for key, value in metadata.items():
+        if isinstance(value, str) and "\0" in value:
             result[key] = value.replace("\0", "")
-        elif kind is int or kind is float or kind is bool:
-            result[key] = value
+    for entries in (config.get("metadata"), config.get("configurable")):
+        for key, value in (entries or {}).items():
+            if key in EXCLUDED_METADATA_KEYS or key in result or key.startswith("__"):
+                continue
+            # Exact types: an enum that is also a str is not plain data, and a checkpoint must not
+            # become unreadable because of a setting that happened to be in the config.
+            kind = type(value)
+            if kind is str:
+                result[key] = value.replace("\0", "")
+            elif kind is int or kind is float or kind is bool:
+                result[key] = value
+    return cast(CheckpointMetadata, result)
 
 
 def writes_sort_key(task_path: str, task_id: str = "", idx: int = 0) -> tuple[str, str, int]:

@@ -52,10 +52,12 @@ class BaseCheckpointSaver(Generic[Version]):
     NotImplementedError: BaseCheckpointSaver has no get_tuple(): it is for the subclass to write.
     """
 
-    serde: SerializerProtocol
+    # Of the class too, for subclasses that do not call this __init__.
+    serde: SerializerProtocol = JsonPlusSerializer()
 
     def __init__(self, *, serde: SerializerProtocol | None = None) -> None:
-        self.serde = JsonPlusSerializer() if serde is None else serde
+        if serde is not None:
+            self.serde = serde
 
     def _missing(self, method: str) -> NoReturn:
         raise NotImplementedError(

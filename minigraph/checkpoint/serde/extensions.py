@@ -57,9 +57,16 @@ __all__ = [
 ]
 
 EXT_CONSTRUCTOR_SINGLE_ARG: Final = 0
+"""Code of an extension whose one part goes to the type."""
+
 EXT_CONSTRUCTOR_POS_ARGS: Final = 1
+"""Code of an extension whose parts go to the type by position."""
+
 EXT_CONSTRUCTOR_KW_ARGS: Final = 2
+"""Code of an extension whose parts go to the type by name."""
+
 EXT_METHOD_SINGLE_ARG: Final = 3
+"""Code of an extension whose one part goes to a method of the type."""
 
 Parts: TypeAlias = tuple[int, list[Any]]
 """An extension before it is packed: its code, and the array [module, name, part(s), …]."""
@@ -168,16 +175,22 @@ _row(datetime.time, EXT_CONSTRUCTOR_KW_ARGS, _time_fields)
 
 def _datetime_apart(value: datetime.datetime) -> Parts:
     """ISO text where it says everything. It does not say a time zone's name, nor which of the
-    two half past twos was meant in the night when the clock was set back; then, field by field."""
-    zone = value.tzinfo
-    nameless = zone is None or (
-        type(zone) is datetime.timezone and len(zone.__getinitargs__()) == 1  # type: ignore[attr-defined]
-    )
-    if nameless and not value.fold:
+    two half past twos was meant in the night when the clock was set back. Then, field by field."""
+    if not value.fold and _is_plain_offset(value.tzinfo):
         text = value.isoformat()
         return EXT_METHOD_SINGLE_ARG, ["datetime", "datetime", text, "fromisoformat"]
     fields = {"year": value.year, "month": value.month, "day": value.day, **_time_fields(value)}
     return EXT_CONSTRUCTOR_KW_ARGS, ["datetime", "datetime", fields]
+
+
+def _is_plain_offset(zone: datetime.tzinfo | None) -> bool:
+    if zone is None or zone is datetime.UTC:
+        return True
+    if type(zone) is not datetime.timezone:
+        return False
+    offset, *name = zone.__getinitargs__()  # type: ignore[attr-defined]
+    # Python writes the fraction of a second into the text, and 3.11 does not read it.
+    return not name and offset.microseconds == 0
 
 
 def _zone_apart(value: ZoneInfo) -> Parts:
@@ -194,7 +207,8 @@ def _deque_apart(value: deque[Any]) -> Parts:
 
 def _path_apart(value: pathlib.PurePath) -> Parts:
     kind = type(value)
-    if kind(*value.parts) != value:  # a few odd Windows paths are more than their parts
+    again = kind(*value.parts)
+    if (again.drive, again.parts) != (value.drive, value.parts):  # "./c:x" has no drive, "c:x" has
         raise TypeError(f"the path {value!r} is not the sum of its parts")
     return EXT_CONSTRUCTOR_POS_ARGS, ["pathlib", kind.__name__, list(value.parts)]
 
@@ -250,7 +264,12 @@ def take_apart(value: Any) -> Parts:
     TypeError: a `builtins.dict_keys` cannot be stored: it is not plain data, nor a dataclass, ...
     """
     kind: type = type(value)
-    apart = _apart.get(kind) or _apart_of_class(kind)
+    apart = _apart.get(kind)
+    if apart is None:
+        apart = _apart_of_class(kind)
+        # Each time, not only when the class is first met: in a notebook, a cell that is run
+        # again puts another class in its place.
+        _check_address(kind)
     return apart(value)
 
 
@@ -274,7 +293,7 @@ def _why_not(cls: type) -> str:
         if issubclass(cls, base):
             return (
                 f"a `{name}` cannot be stored: it would come back as a plain {base.__name__}. "
-                f"Convert it to one if nothing is lost by that, or keep it in a dataclass"
+                f"Convert it to one, if nothing is lost by that"
             )
     return (
         f"a `{name}` cannot be stored: it is not plain data, nor a dataclass, a named tuple or an "
@@ -282,18 +301,24 @@ def _why_not(cls: type) -> str:
     )
 
 
-def _address(cls: type) -> tuple[str, str]:
-    """Where `cls` can be found again. Raises `TypeError` if it is not there now."""
-    module, name = cls.__module__, cls.__qualname__
-    found: Any = sys.modules.get(module)
-    for attribute in name.split("."):
-        found = getattr(found, attribute, None)
+def _check_address(cls: type) -> None:
+    """Raises `TypeError` if the class is not where it says it is."""
+    module = sys.modules.get(cls.__module__)
+    found: Any = getattr(module, cls.__qualname__, None)
+    if found is not cls:
+        found = module
+        for attribute in cls.__qualname__.split("."):
+            found = getattr(found, attribute, None)
     if found is not cls:
         raise TypeError(
-            f"a `{module}.{name}` cannot be stored, because no class can be found under that name "
-            f"when it is read. Define the class at the top level of a module"
+            f"a `{cls.__module__}.{cls.__qualname__}` cannot be stored, because that is not the "
+            f"class that is found under this name. Define it at the top level of a module"
         )
-    return (THEIR_MODULE if module == OUR_MODULE else module), name
+
+
+def _address(cls: type) -> tuple[str, str]:
+    module = cls.__module__
+    return (THEIR_MODULE if module == OUR_MODULE else module), cls.__qualname__
 
 
 def _named_tuple_apart(cls: Any) -> Callable[[Any], Parts]:
@@ -367,6 +392,8 @@ def find_class(module: str, name: str) -> type:
     Raises `TypeError` for what is not a class; `ImportError` and `AttributeError` for what is
     not there.
     """
+    if module == THEIR_MODULE:
+        module = OUR_MODULE
     found: Any = sys.modules.get(module) or import_module(module)
     for attribute in name.split("."):
         found = getattr(found, attribute)
