@@ -349,7 +349,9 @@ class Run:
         self.stopped = True
         yield Cancel(wait=False)
         while waiting and (outcome := (yield Next())) is not None:
-            yield from self.take_outcome(waiting.pop(outcome.task_id), outcome)
+            error = yield from self.take_outcome(waiting.pop(outcome.task_id), outcome)
+            if error is not None and isinstance(outcome, Finished):
+                raise error  # finished work could not be stored, and whoever leaves must know
         if all(task.id in self.finished for task in tasks):
             yield from self.complete(tasks)
 

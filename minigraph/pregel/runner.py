@@ -183,21 +183,23 @@ class LoopRunner:
 
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
-        self.waiting: deque[tuple[Task, View]] = deque()
+        self.waiting: deque[tuple[Context, Task, View]] = deque()
         self.running: dict[str, asyncio.Task[None]] = {}
         self.outcomes: deque[Outcome] = deque()
         self.wake: asyncio.Future[None] | None = None
         self.pool: ThreadPoolExecutor | None = None
 
     def start(self, tasks: Sequence[Task], view: View) -> None:
-        self.waiting.extend((task, view) for task in tasks)
+        # The context is the caller's, so it is copied here: `fill` may run inside another task.
+        for task in tasks:
+            self.waiting.append((copy_context(), task, view))
         self.fill()
 
     def fill(self) -> None:
         """Set waiting tasks going, as many as may run."""
         while self.waiting and (self.limit is None or len(self.running) < self.limit):
-            task, view = self.waiting.popleft()
-            running = asyncio.create_task(self.attempt(task, view), context=copy_context())
+            context, task, view = self.waiting.popleft()
+            running = asyncio.create_task(self.attempt(task, view), context=context)
             running.add_done_callback(partial(self.ended, task.id))
             self.running[task.id] = running
 
