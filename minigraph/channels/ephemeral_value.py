@@ -80,7 +80,7 @@ class EphemeralValue(BaseChannel[Value, Value, Value], Generic[Value]):
         return new
 
     def from_checkpoint(self, checkpoint: Value | Any) -> Self:
-        new = self.__class__(self.typ, self.guard, self.key)
+        new = self.copy()
         new.value = checkpoint
         return new
 

@@ -70,7 +70,7 @@ class LastValue(BaseChannel[Value, Value, Value], Generic[Value]):
         return new
 
     def from_checkpoint(self, checkpoint: Value | Any) -> Self:
-        new = self.__class__(self.typ, self.key)
+        new = self.copy()
         new.value = checkpoint
         return new
 

@@ -11,7 +11,7 @@ that the target listens to; the planner then finds it has news:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
 
@@ -99,8 +99,13 @@ class BranchSpec:
         )
         return cls(path, ends, parameter_schema(path))
 
+    def table(self, nodes: Iterable[str]) -> dict[Hashable, list[Write]]:
+        """The writes of every choice that is a single known name: what a branch mostly makes."""
+        ends = {name: name for name in (*nodes, END)} if self.ends is None else self.ends
+        return {choice: go_to(end) for choice, end in ends.items()}
+
     def writes(self, source: str, choice: Any) -> list[Write]:
-        """The writes that a choice means.
+        """The writes that any choice means.
 
         Raises `KeyError` for a choice that is not in the map, `ValueError` for one that is no
         destination, `InvalidUpdateError` for a `Send` to END (SG-51, SG-52).

@@ -4,7 +4,7 @@ What `StateGraph` collects is still words: this node, that edge. Compiling makes
 them a channel, a trigger or a writer:
 
     a node            ─▶  PregelNode + the channel  branch:to:NODE
-    an edge           ─▶  one more write at the end of its source
+    an edge           ─▶  a write that its source always makes
     a list edge       ─▶  a barrier channel, and a write to it in every source
     conditional edges ─▶  a Route in their source
     START             ─▶  a node like any other, triggered by the input
@@ -14,9 +14,8 @@ The result is a snapshot: later changes of the builder do not reach it (SG-16).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from minigraph.channels.base import BaseChannel
@@ -135,18 +134,18 @@ def all_channels(declared: Plan) -> Channels:
 
 
 def nodes_of(declared: Plan) -> dict[str, PregelNode]:
-    """Every node with its triggers, and with its edges as writers."""
-    edges: dict[str, list[Writer]] = {name: [] for name in (START, *declared.nodes)}
+    """Every node with its triggers, and with its edges as writes."""
+    edges: dict[str, list[Write]] = {name: [] for name in (START, *declared.nodes)}
     triggers = {name: [branch_channel(name)] for name in declared.nodes}
     for start, end in declared.edges:
         if end != END:
-            edges[start].append(constant((branch_channel(end), None)))
+            edges[start].append((branch_channel(end), None))
     for starts, end in declared.joins:
         channel = join_channel(starts, end)
         if end in triggers:
             triggers[end].append(channel)
         for start in starts:
-            edges[start].append(constant((channel, start)))
+            edges[start].append((channel, start))
 
     reading = Reading()
     nodes = {
@@ -154,7 +153,8 @@ def nodes_of(declared: Plan) -> dict[str, PregelNode]:
             name=START,
             triggers=(START,),
             channels=Selection(START),
-            writers=(updating(START, frozenset(channels_of(declared.input_schema))), *edges[START]),
+            writers=(updating(START, frozenset(channels_of(declared.input_schema))),),
+            edges=tuple(edges[START]),
             routes=routes_of(declared, START, reading),
             tags=(TAG_HIDDEN,),
         )
@@ -168,7 +168,8 @@ def nodes_of(declared: Plan) -> dict[str, PregelNode]:
             channels=selection,
             mapper=mapper,
             bound=spec.function,
-            writers=(updating(name, keys), command_routes, *edges[name]),
+            writers=(updating(name, keys),),
+            edges=tuple(edges[name]),
             routes=routes_of(declared, name, reading),
             metadata=spec.metadata,
         )
@@ -197,16 +198,31 @@ def routes_of(declared: Plan, source: str, reading: Reading) -> tuple[Route, ...
     for branch in declared.branches.get(source, {}).values():
         selection, mapper = reading.of(branch.schema or default)
         path = UserFunction(branch.path)
-        routes.append(Route(path, selection, mapper, partial(branch.writes, source)))
+        routes.append(Route(path, selection, mapper, choosing(branch, source, declared.nodes)))
     return tuple(routes)
 
 
+def choosing(branch: BranchSpec, source: str, nodes: Iterable[str]) -> Writer:
+    """The writer that turns a branch's choice into writes."""
+    known = branch.table(nodes)
+
+    def writer(choice: Any) -> list[Write]:
+        try:
+            return known[choice]
+        except (KeyError, TypeError):  # several choices, a Send, or a mistake
+            return branch.writes(source, choice)
+
+    return writer
+
+
 def updating(node: str, keys: frozenset[str]) -> Writer:
-    """The writer that turns a node's result into its state update."""
-    return root_updates_of if keys == {ROOT} else partial(updates_of, node, keys)
+    """The writer that turns a node's result into its state update and its gotos."""
+    if keys == {ROOT}:
+        return lambda result: root_updates_of(result) + command_routes(result)
 
+    def writer(result: Any) -> list[Write]:
+        writes = updates_of(node, keys, result)
+        # Nearly every node returns a dict, and a dict goes nowhere.
+        return writes if type(result) is dict else writes + command_routes(result)
 
-def constant(write: Write) -> Callable[[Any], Sequence[Write]]:
-    """A writer that always writes the same: an edge."""
-    writes = (write,)
-    return lambda result: writes
+    return writer

@@ -89,6 +89,8 @@ class Driver:
                 return self.tasks.next()
             case Start(tasks, view):
                 return self.tasks.start(tasks, view)
+            case Advance(cursor):
+                return next(cursor, None)
             case SaveWrites(config, writes, task_id, task_path):
                 return need(self.saver).put_writes(config, writes, task_id, task_path)
             case Save(config, checkpoint, metadata, new_versions):
@@ -97,8 +99,6 @@ class Driver:
                 return need(self.saver).get_tuple(config)
             case Listing(config, filter, before, limit):
                 return need(self.saver).list(config, filter=filter, before=before, limit=limit)
-            case Advance(cursor):
-                return next(cursor, None)
             case Cancel(wait):
                 return self.tasks.cancel(wait)
             case Warn(message):
@@ -154,6 +154,8 @@ class AsyncDriver:
                 return await self.tasks.next()
             case Start(tasks, view):
                 return self.tasks.start(tasks, view)
+            case Advance(cursor):
+                return await anext(cursor, None)
             case SaveWrites(config, writes, task_id, task_path):
                 return await need(self.saver).aput_writes(config, writes, task_id, task_path)
             case Save(config, checkpoint, metadata, new_versions):
@@ -162,8 +164,6 @@ class AsyncDriver:
                 return await need(self.saver).aget_tuple(config)
             case Listing(config, filter, before, limit):
                 return need(self.saver).alist(config, filter=filter, before=before, limit=limit)
-            case Advance(cursor):
-                return await anext(cursor, None)
             case Cancel(wait):
                 return self.tasks.cancel(wait)
             case Warn(message):

@@ -24,7 +24,7 @@ from uuid import UUID, uuid5
 
 from minigraph.checkpoint.base.records import CheckpointTuple
 from minigraph.config import at_checkpoint
-from minigraph.constants import COPY, END, ERROR, INPUT, INTERRUPT, MISSING, START
+from minigraph.constants import COPY, END, ERROR, INPUT, INTERRUPT, MISSING, PULL, START
 from minigraph.errors import InvalidUpdateError
 from minigraph.pregel.effects import (
     Advance,
@@ -44,7 +44,7 @@ from minigraph.pregel.effects import (
 from minigraph.pregel.identity import path_text, task_namespace
 from minigraph.pregel.io import input_writes, result_of
 from minigraph.pregel.layout import Layout
-from minigraph.pregel.live import LiveState, Version, hydrate
+from minigraph.pregel.live import LiveState, Version, glimpse, hydrate
 from minigraph.pregel.node import Write
 from minigraph.pregel.plan import Task, plan
 from minigraph.pregel.program import Environment, finished_writes
@@ -96,7 +96,7 @@ def snapshot(
     """
     if saved is None:
         return StateSnapshot({}, (), config, None, None, None, (), ())
-    state = hydrate(layout, saved.checkpoint)
+    state = hydrate(layout, saved.checkpoint) if next_version else glimpse(layout, saved.checkpoint)
     tasks = waiting_tasks(layout, state, saved)
     finished = finished_writes(saved)
     errors = {id: value for id, name, value in saved.pending_writes or () if name == ERROR}
@@ -149,18 +149,14 @@ def advance(
 
 
 def waiting_tasks(layout: Layout, state: LiveState, saved: CheckpointTuple) -> list[Task]:
-    """The tasks of the super-step that starts from a stored checkpoint.
-
-    Every node is asked: what is stored about the last update is a shortcut for a run.
-    """
-    state.updated = None
-    return plan(
-        layout,
-        state,
-        checkpoint_id=saved.checkpoint["id"],
-        step=saved.metadata.get("step", -1) + 1,
-        namespace=saved.config.get("configurable", {}).get("checkpoint_ns", ""),
-    )
+    """The tasks of the super-step that starts from a stored checkpoint, as they were declared."""
+    step = saved.metadata.get("step", -1) + 1
+    namespace = saved.config.get("configurable", {}).get("checkpoint_ns", "")
+    tasks = plan(layout, state, saved.checkpoint["id"], step, namespace)
+    if len(tasks) > 1:
+        declared = {name: index for index, name in enumerate(layout.nodes)}
+        tasks.sort(key=lambda task: declared[task.name] if task.path[0] == PULL else -1)
+    return tasks
 
 
 def read_state(layout: Layout, state: LiveState) -> Any:

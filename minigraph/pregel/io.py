@@ -21,7 +21,7 @@ def read_after(state: LiveState, writes: Sequence[Write], selection: Selection) 
     """What is read when `writes` have already been applied. The state itself does not change."""
     readable = dict(state.readable)
     for name, values in grouped(writes).items():
-        if name in state.channels:
+        if name in selection.members:
             channel = state.channels[name].copy()
             channel.update(values)
             if channel.is_available():

@@ -31,6 +31,7 @@ class Layout:
 
     Attributes:
         listeners: channel → the nodes that it triggers.
+        marks: node → the text of its triggers, which is part of its tasks' ids.
         consumed: channels that change when a task that they triggered has run.
         finishing: channels that change when nothing is left to run.
         filled: channels that have a value, or something to store, before anything is written.
@@ -57,6 +58,7 @@ class Layout:
         for name, node in self.nodes.items():
             for trigger in node.triggers:
                 self.listeners.setdefault(trigger, []).append(name)
+        self.marks = {name: "".join(sorted(n.triggers)) for name, n in self.nodes.items()}
         self.async_nodes = [name for name, node in self.nodes.items() if node.async_functions]
 
         # A class that does not override `consume` or `finish` cannot change in it.

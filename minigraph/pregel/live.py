@@ -160,3 +160,26 @@ def hydrate(layout: Layout, checkpoint: Mapping[str, Any] | None) -> LiveState:
     state.channels.update(filled)
     state.remember(filled)
     return state
+
+
+def glimpse(layout: Layout, checkpoint: Checkpoint) -> LiveState:
+    """A checkpoint brought to life only as far as needed to read it and to plan from it.
+
+    A history is made of thousands of these. Its channels cannot be updated: they are not there.
+    """
+    values = checkpoint["channel_values"]
+    updated = checkpoint.get("updated_channels")
+    readable: dict[str, Any] = {}
+    for name in layout.filled.union(values):
+        if name in layout.channels:
+            channel = layout.channels[name].from_checkpoint(values.get(name, MISSING))
+            if channel.is_available():
+                readable[name] = channel.get()
+    return LiveState(
+        channels={},
+        versions=checkpoint["channel_versions"],
+        seen=checkpoint["versions_seen"],
+        newest=None,
+        updated=None if updated is None else frozenset(updated),
+        readable=readable,
+    )

@@ -33,12 +33,16 @@ Writer: TypeAlias = Callable[[Any], Iterable[Write]]
 
 
 class Call(NamedTuple):
-    """User code that must now be called, once, with these arguments."""
+    """User code that must now be called, once, with these arguments.
+
+    `chooses` is True for a path function: it is asked where to go, and does no work.
+    """
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     keywords: Mapping[str, Any]
     is_async: bool
+    chooses: bool = False
 
 
 NO_KEYWORDS: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -73,9 +77,10 @@ class UserFunction:
         self.is_async = is_coroutine_function(function)
         self.wants_config = "config" in parameter_names(function)
 
-    def call(self, value: Any, surroundings: Surroundings) -> Call:
+    def call(self, value: Any, surroundings: Surroundings, chooses: bool = False) -> Call:
+        """The call of this function with a value."""
         keywords = {"config": surroundings.config} if self.wants_config else NO_KEYWORDS
-        return Call(self.function, (value,), keywords, self.is_async)
+        return Call(self.function, (value,), keywords, self.is_async, chooses)
 
 
 def function_name(function: Callable[..., Any]) -> str:
@@ -138,7 +143,8 @@ class PregelNode:
         mapper: from what was read to what the function receives.
         bound: the function; ``None`` passes the input on.
         writers: from the result to writes, in order.
-        routes: conditional edges, taken after the writers.
+        edges: what it writes whatever it returned: its static edges.
+        routes: conditional edges, taken last.
         tags, metadata: shown to the node in its config.
     """
 
@@ -148,6 +154,7 @@ class PregelNode:
     mapper: Callable[[Any], Any] | None = None
     bound: UserFunction | None = None
     writers: tuple[Writer, ...] = ()
+    edges: tuple[Write, ...] = ()
     routes: tuple[Route, ...] = ()
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -195,12 +202,13 @@ class PregelNode:
                 value = yield self.bound.call(value, surroundings)
         writes: list[Write] = []
         for writer in self.writers:
-            writes.extend(writer(value))
+            writes += writer(value)
+        writes += self.edges
         for route in self.routes:
             # A path function sees its node's writes and no sibling's (SG-50).
             state = surroundings.read(route.selection, writes)
             if route.mapper is not None:
                 state = route.mapper(state)
-            choice = yield route.path.call(state, surroundings)
-            writes.extend(route.writes(choice))
+            choice = yield route.path.call(state, surroundings, chooses=True)
+            writes += route.writes(choice)
         return writes

@@ -86,7 +86,7 @@ def plan(
         because = causes(node.triggers, state.readable, state.versions, state.seen.get(name, {}))
         if because and (value := node.channels.read(state.readable)) is not MISSING:
             place = child_namespace(namespace, name)
-            id = task_id(key, f"{place}{step}{name}{PULL}{''.join(sorted(node.triggers))}")
+            id = task_id(key, f"{place}{step}{name}{PULL}{layout.marks[name]}")
             where = f"{place}{TASK_SEPARATOR}{id}"
             tasks.append(Task(id, name, (PULL, name), value, node.triggers, because, where, node))
     return tasks

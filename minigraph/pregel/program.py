@@ -149,6 +149,7 @@ class Run:
         self.stopped = False
         self.tells_updates = "updates" in request.modes
         self.tells_values = "values" in request.modes
+        self.keeps_records = request.saved or self.tells_updates
         # If the output can only change by being written to, and nobody looks at it meanwhile,
         # it is enough to read it once, at the end, instead of after every super-step.
         self.reads_output_late = not self.tells_values and layout.keeps_values(request.output)
@@ -241,6 +242,7 @@ class Run:
         self.finished = {}
         self.state.updated = None
         yield from self.save("fork")
+        self.step += 1
 
     def take_input(self) -> Part:
         """Turn the input into writes, apply them, and save the first checkpoint of the run."""
@@ -259,7 +261,9 @@ class Run:
         done = [TaskWrites(task.path, task.name, (), task.triggers) for task in self.next_tasks()]
         done.append(TaskWrites((), INPUT, writes, ()))
         self.absorb(update(self.layout, self.state, done, self.environment.next_version))
-        yield from self.save("input")
+        if self.request.saved:
+            yield from self.save("input")
+        self.step += 1
 
     # ------------------------------------------------------------ one super-step
 
@@ -293,7 +297,11 @@ class Run:
             if waiting:
                 yield Start(list(waiting.values()), View(self.config, self.step, self.state))
             while waiting and (outcome := (yield Next())) is not None:
-                error = yield from self.take_outcome(waiting.pop(outcome.task_id), outcome)
+                task = waiting.pop(outcome.task_id)
+                if isinstance(outcome, Finished) and not self.keeps_records:
+                    self.finished[task.id] = outcome.writes
+                    continue
+                error = yield from self.take_outcome(task, outcome)
                 if error is not None and failure is None:
                     failure = error
                     yield Cancel(wait=True)
@@ -375,7 +383,9 @@ class Run:
                 yield Warn(f"{sent!r:.200} goes to a node that does not exist; ignored.")
         news = self.wrote_output(tasks)
         self.finished = {}
-        yield from self.save("loop")
+        if self.request.saved:
+            yield from self.save("loop")
+        self.step += 1
         if news:
             yield from self.tell_values()
 
@@ -399,16 +409,14 @@ class Run:
     # ------------------------------------------------------------ saving and telling
 
     def save(self, source: str) -> Part:
-        """Save the present state as a checkpoint, child of the one before, and count the step."""
-        if self.request.saved:
-            id = self.environment.new_id(self.step)
-            checkpoint = self.state.to_checkpoint(id, self.environment.now())
-            metadata: Any = {"source": source, "step": self.step, "parents": {}}
-            yield Save(self.config, checkpoint, metadata, self.unsaved_versions)
-            self.config = at_checkpoint(self.config, id)
-            self.checkpoint_id = id
-            self.unsaved_versions = {}
-        self.step += 1
+        """Save the present state as a checkpoint, child of the one before."""
+        id = self.environment.new_id(self.step)
+        checkpoint = self.state.to_checkpoint(id, self.environment.now())
+        metadata: Any = {"source": source, "step": self.step, "parents": {}}
+        yield Save(self.config, checkpoint, metadata, self.unsaved_versions)
+        self.config = at_checkpoint(self.config, id)
+        self.checkpoint_id = id
+        self.unsaved_versions = {}
 
     def writes_saved(self, task: Task, writes: Sequence[Write]) -> SaveWrites:
         """The effect that stores a task's writes beside the checkpoint it started from."""

@@ -21,11 +21,13 @@ from contextvars import Context, copy_context
 from functools import partial
 from inspect import isawaitable
 from queue import Empty, SimpleQueue
+from time import perf_counter
 from types import CoroutineType
 from typing import Any, Final, TypeAlias
 
 from minigraph.context import running_task
 from minigraph.pregel.effects import Failed, Finished, View
+from minigraph.pregel.node import Call
 from minigraph.pregel.plan import Task
 from minigraph.pregel.running import Running
 
@@ -36,6 +38,9 @@ MAX_THREADS: Final = 32
 
 Tasks mostly wait for a network, so this is not a matter of processor cores.
 """
+
+QUICK: Final = 0.001
+"""Seconds that a path function may take and still be called on the event loop."""
 
 
 def perform(task: Task, view: View) -> Outcome:
@@ -64,9 +69,9 @@ def perform(task: Task, view: View) -> Outcome:
 
 
 async def perform_async(
-    task: Task, view: View, on_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
+    task: Task, view: View, call_sync: Callable[[Call], Awaitable[Any]]
 ) -> Outcome:
-    """Walk through one task, awaiting async user code and sending sync code to a thread."""
+    """Walk through one task, awaiting async user code and handing on sync code."""
     running = Running(task, view)
     running_task.set(running)
     walk = running.walk()
@@ -79,28 +84,34 @@ async def perform_async(
                 return Finished(task.id, end.value)
             if call.is_async:
                 answer = await call.function(*call.arguments, **call.keywords)
-            else:
-                answer = await on_thread(partial(call.function, *call.arguments, **call.keywords))
-                if isawaitable(answer):
-                    answer = await answer
+                continue
+            answer = await call_sync(call)
+            if isinstance(answer, Escaped):
+                raise answer.error
+            if isawaitable(answer):
+                answer = await answer
     except Exception as error:
         return Failed(task.id, error)
 
 
 class Escaped:
-    """A `StopIteration` from user code, wrapped: asyncio refuses to carry it in a future."""
+    """A `StopIteration` from user code, wrapped: neither a future nor a coroutine can carry it."""
 
     __slots__ = ("error",)
 
-    def __init__(self, error: BaseException) -> None:
+    def __init__(self, error: StopIteration) -> None:
         self.error = error
 
 
-def guarded(function: Callable[[], Any]) -> Any:
+def timed(call: Call) -> tuple[Any, float]:
+    """Call sync user code. Returns its answer, and the seconds it took."""
+    began = perf_counter()
+    answer: Any
     try:
-        return function()
+        answer = call.function(*call.arguments, **call.keywords)
     except StopIteration as error:
-        return Escaped(error)
+        answer = Escaped(error)
+    return answer, perf_counter() - began
 
 
 class ThreadRunner:
@@ -188,6 +199,7 @@ class LoopRunner:
         self.outcomes: deque[Outcome] = deque()
         self.wake: asyncio.Future[None] | None = None
         self.pool: ThreadPoolExecutor | None = None
+        self.is_quick: dict[int, bool] = {}
 
     def start(self, tasks: Sequence[Task], view: View) -> None:
         # The context is the caller's, so it is copied here: `fill` may run inside another task.
@@ -204,7 +216,7 @@ class LoopRunner:
             self.running[task.id] = running
 
     async def attempt(self, task: Task, view: View) -> None:
-        self.report(task.id, await perform_async(task, view, self.on_thread))
+        self.report(task.id, await perform_async(task, view, self.call_sync))
 
     def ended(self, task_id: str, running: asyncio.Task[None]) -> None:
         """Report a task that could not report itself: it was cancelled, or escaped."""
@@ -219,16 +231,24 @@ class LoopRunner:
         if self.wake is not None and not self.wake.done():
             self.wake.set_result(None)
 
-    async def on_thread(self, function: Callable[[], Any]) -> Any:
-        """Call a sync function on one of the run's threads, in the task's context."""
-        if self.pool is None:
-            self.pool = ThreadPoolExecutor(
-                self.limit or MAX_THREADS, thread_name_prefix="minigraph"
-            )
-        loop = asyncio.get_running_loop()
-        answer = await loop.run_in_executor(self.pool, copy_context().run, guarded, function)
-        if isinstance(answer, Escaped):
-            raise answer.error
+    async def call_sync(self, call: Call) -> Any:
+        """Call sync user code without holding up the loop.
+
+        That means a thread, in the task's context. But a path function mostly just looks at the
+        state, and handing it to a thread takes many times longer than it does. So once one
+        has been seen to be quick it is called right here, until it is seen to be slow.
+        """
+        known = self.is_quick.get(id(call.function)) if call.chooses else False
+        if known:
+            answer, seconds = timed(call)
+        else:
+            if self.pool is None:
+                threads = self.limit or MAX_THREADS
+                self.pool = ThreadPoolExecutor(threads, thread_name_prefix="minigraph")
+            loop = asyncio.get_running_loop()
+            answer, seconds = await loop.run_in_executor(self.pool, copy_context().run, timed, call)
+        if known is not False:
+            self.is_quick[id(call.function)] = seconds < QUICK
         return answer
 
     async def next(self) -> Outcome | None:
