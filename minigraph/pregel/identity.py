@@ -18,12 +18,14 @@ super-step are applied.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
 from minigraph.constants import LEVEL_SEPARATOR, TASK_SEPARATOR
 
 
+@lru_cache(maxsize=4096)
 def path_text(path: Any) -> str:
     """A task path as text that sorts in the order in which writes are applied (SS-02).
 
@@ -34,7 +36,7 @@ def path_text(path: Any) -> str:
     >>> path_text(("__pregel_push", 2, False))
     '~__pregel_push, 0000000002, 0000000000'
     """
-    if isinstance(path, (tuple, list)):
+    if isinstance(path, tuple):
         return "~" + ", ".join(path_text(part) for part in path)
     return f"{path:010d}" if isinstance(path, int) else str(path)
 

@@ -204,13 +204,14 @@ class Editor:
         self.environment = environment
         self.saved: CheckpointTuple | None = None
         self.is_latest = True
-        self.state = hydrate(layout, None)
+        self.state: LiveState  # from `load` on
         self.step = -1
         self.checkpoint_id = ""
 
     def load(self) -> Generator[Effect, Any, None]:
         """Find the checkpoint to update, and whether the thread has moved past it."""
         self.saved = yield Load(self.config)
+        self.state = hydrate(self.layout, self.saved.checkpoint if self.saved else None)
         named = self.config.get("configurable", {}).get("checkpoint_id")
         if self.saved is None:
             self.config = at_checkpoint(self.config, None)
@@ -219,7 +220,6 @@ class Editor:
         if named is not None:
             latest = yield Load(at_checkpoint(self.config, None))
             self.is_latest = latest is not None and latest.checkpoint["id"] == named
-        self.state = hydrate(self.layout, self.saved.checkpoint)
         self.step = self.saved.metadata.get("step", -2) + 1
         self.checkpoint_id = self.saved.checkpoint["id"]
         self.config = at_checkpoint(self.config, self.checkpoint_id)

@@ -139,7 +139,7 @@ class Run:
         self.environment = environment
         self.config = request.config
         self.namespace: str = request.config.get("configurable", {}).get("checkpoint_ns", "")
-        self.state: LiveState = hydrate(layout, None)
+        self.state: LiveState  # from `load` on
         self.checkpoint_id = ""
         self.step = -1
         self.last_step = -1
@@ -162,8 +162,8 @@ class Run:
         """Find the thread's place, or an empty one."""
         if self.request.saved:
             self.saved = yield Load(self.config)
+        self.state = hydrate(self.layout, self.saved.checkpoint if self.saved else None)
         if self.saved is not None:
-            self.state = hydrate(self.layout, self.saved.checkpoint)
             self.checkpoint_id = self.saved.checkpoint["id"]
             self.step = self.saved.metadata.get("step", -2) + 1
         else:
