@@ -39,6 +39,27 @@ def get_config() -> RunnableConfig:
     return task.config
 
 
+def prepared(config: RunnableConfig | None) -> RunnableConfig:
+    """A caller's config without the entries that are None: they say no more than absent ones.
+
+    Raises `ValueError` for limits below 1 (SS-44).
+
+    >>> prepared({"tags": None, "metadata": {"user": "u"}}), prepared(None)
+    ({'metadata': {'user': 'u'}}, {})
+    >>> prepared({"recursion_limit": 0})
+    Traceback (most recent call last):
+    ValueError: recursion_limit must be at least 1, but it is 0.
+    """
+    given: Any = {key: value for key, value in (config or {}).items() if value is not None}
+    prepared: RunnableConfig = given
+    recursion_limit(prepared)
+    if prepared.get("max_concurrency", 1) < 1:
+        raise ValueError(
+            f"max_concurrency must be at least 1, but it is {given['max_concurrency']}."
+        )
+    return prepared
+
+
 def recursion_limit(config: RunnableConfig) -> int:
     """How many super-steps the run may take. Raises `ValueError` below 1 (SS-44)."""
     limit = config.get("recursion_limit", DEFAULT_RECURSION_LIMIT)

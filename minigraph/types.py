@@ -54,7 +54,7 @@ class RunnableConfig(TypedDict, total=False):
     run_name: str
     callbacks: Any
     recursion_limit: int
-    max_concurrency: int | None
+    max_concurrency: int
 
 
 class Send:

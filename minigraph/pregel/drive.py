@@ -187,3 +187,10 @@ def finish(driving: Generator[Emit, None, Any]) -> Any:
             next(driving)
         except StopIteration as end:
             return end.value
+
+
+async def afinish(driver: AsyncDriver, program: Program) -> Any:
+    """The same for an async driver."""
+    async for _ in driver.drive(program):
+        pass
+    return driver.result

@@ -22,8 +22,8 @@ from typing import Any, TypedDict, Unpack
 from minigraph.channels.base import BaseChannel
 from minigraph.checkpoint.base.id import uuid6_text
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
-from minigraph.config import recursion_limit, require_thread
-from minigraph.pregel.drive import AsyncDriver, Driver, finish
+from minigraph.config import prepared, require_thread
+from minigraph.pregel.drive import AsyncDriver, Driver, afinish, finish
 from minigraph.pregel.effects import Emit, Program
 from minigraph.pregel.inspect import history_program, state_program, update_program
 from minigraph.pregel.interrupts import Breakpoints
@@ -154,8 +154,7 @@ class Pregel:
                 raise ValueError(
                     f"stream_mode {mode!r} does not exist; it can be one of {list(MODES)}."
                 )
-        config = config or {}
-        recursion_limit(config)
+        config = prepared(config)
         if self.checkpointer is not None:
             require_thread(config)
         request = Request(
@@ -321,10 +320,7 @@ class Pregel:
             options["output_keys"] = options.get("output_keys") or self.output_channels
             stream = self.astream(input, config, stream_mode=stream_mode, **options)
             return [chunk async for chunk in stream]
-        driver = self.async_driver(config)
-        async for _ in driver.drive(self.program(input, config, **options)):
-            pass
-        return driver.result
+        return await afinish(self.async_driver(config), self.program(input, config, **options))
 
     async def astream(
         self,
@@ -385,9 +381,9 @@ class Pregel:
 
         Raises `ValueError` if the graph has no saver, `KeyError` without ``thread_id``.
         """
-        driver = Driver(self.saver(config))
+        saver, config = self.address(config)
         program = state_program(self.layout, config, self.environment.next_version)
-        state: StateSnapshot = finish(driver.drive(program))
+        state: StateSnapshot = finish(Driver(saver).drive(program))
         return state
 
     def get_state_history(
@@ -406,8 +402,9 @@ class Pregel:
             before: only checkpoints older than the one this config names.
             limit: at most so many.
         """
+        saver, config = self.address(config)
         program = history_program(self.layout, config, filter, before, limit)
-        driving = Driver(self.saver(config)).drive(program)
+        driving = Driver(saver).drive(program)
         return (emitted.payload for emitted in driving)
 
     def update_state(
@@ -446,15 +443,16 @@ class Pregel:
         Updates in one list belong to one super-step; each then needs its `as_node`. Returns and
         raises as `update_state`; the super-steps before a refused one are stored.
         """
-        driver = Driver(self.saver(config))
+        saver, config = self.address(config)
         program = update_program(self.layout, config, supersteps, self.environment)
-        updated: RunnableConfig = finish(driver.drive(program))
+        updated: RunnableConfig = finish(Driver(saver).drive(program))
         return updated
 
     async def aget_state(self, config: RunnableConfig) -> StateSnapshot:
         """`get_state` on the running event loop."""
+        saver, config = self.address(config)
         program = state_program(self.layout, config, self.environment.next_version)
-        state: StateSnapshot = await self.adrive(config, program)
+        state: StateSnapshot = await afinish(AsyncDriver(saver), program)
         return state
 
     async def aget_state_history(
@@ -466,8 +464,9 @@ class Pregel:
         limit: int | None = None,
     ) -> AsyncIterator[StateSnapshot]:
         """`get_state_history` on the running event loop."""
+        saver, config = self.address(config)
         program = history_program(self.layout, config, filter, before, limit)
-        async for emitted in AsyncDriver(self.saver(config)).drive(program):
+        async for emitted in AsyncDriver(saver).drive(program):
             yield emitted.payload
 
     async def aupdate_state(
@@ -484,25 +483,21 @@ class Pregel:
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
         """`bulk_update_state` on the running event loop."""
+        saver, config = self.address(config)
         program = update_program(self.layout, config, supersteps, self.environment)
-        updated: RunnableConfig = await self.adrive(config, program)
+        updated: RunnableConfig = await afinish(AsyncDriver(saver), program)
         return updated
 
-    async def adrive(self, config: RunnableConfig, program: Program) -> Any:
-        driver = AsyncDriver(self.saver(config))
-        async for _ in driver.drive(program):
-            pass
-        return driver.result
-
-    def saver(self, config: RunnableConfig) -> BaseCheckpointSaver[Any]:
-        """The saver that a question about a thread goes to (CP-33)."""
+    def address(self, config: RunnableConfig) -> tuple[BaseCheckpointSaver[Any], RunnableConfig]:
+        """The saver that a question about a thread goes to (CP-33), and the thread's config."""
         if self.checkpointer is None:
             raise ValueError(
                 "No checkpointer set: this graph keeps no threads. "
                 "Compile it with one, such as compile(checkpointer=InMemorySaver())."
             )
+        config = prepared(config)
         require_thread(config)
-        return self.checkpointer
+        return self.checkpointer, config
 
 
 def chunk(emitted: Emit, mode: StreamMode | Sequence[StreamMode]) -> Any:

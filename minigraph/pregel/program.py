@@ -142,6 +142,7 @@ class Run:
         self.state: LiveState  # from `load` on
         self.checkpoint_id = ""
         self.step = -1
+        self.limit = recursion_limit(request.config)
         self.last_step = -1
         self.saved: CheckpointTuple | None = None
         self.unsaved_versions: dict[str, Version] = {}
@@ -169,7 +170,7 @@ class Run:
         else:
             self.checkpoint_id = self.environment.new_id(-2)
         self.config = at_checkpoint(self.config, self.checkpoint_id if self.saved else None)
-        self.last_step = self.step + recursion_limit(self.config) + 1
+        self.last_step = self.step + self.limit + 1
 
     def begin(self) -> Part:
         """Take in the input, or find what is still to be done.
@@ -270,10 +271,9 @@ class Run:
     def next_tasks(self) -> list[Task]:
         """The plan of the next super-step."""
         if self.step > self.last_step:
-            limit = recursion_limit(self.config)
             raise GraphRecursionError(
                 message_with_code(
-                    f"The run took {limit} super-steps, which is its recursion_limit, and has "
+                    f"The run took {self.limit} super-steps, which is its recursion_limit, and has "
                     f"not come to an end (super-step {self.step}). Raise `recursion_limit` in "
                     "the config, or look for a loop that never leaves.",
                     ErrorCode.GRAPH_RECURSION_LIMIT,

@@ -39,6 +39,9 @@ MAX_THREADS: Final = 32
 Tasks mostly wait for a network, so this is not a matter of processor cores.
 """
 
+FIRST_THREADS: Final = 4
+"""How many threads a super-step begins with; more come when these are not enough."""
+
 QUICK: Final = 0.001
 """Seconds that a path function may take and still be called on the event loop."""
 
@@ -124,8 +127,9 @@ class ThreadRunner:
     def __init__(self, limit: int | None) -> None:
         self.limit = limit or MAX_THREADS
         self.waiting: deque[tuple[Context, Task, View]] = deque()
-        self.outcomes: SimpleQueue[Outcome | BaseException] = SimpleQueue()
-        self.on_threads = 0
+        self.outcomes: SimpleQueue[Outcome | BaseException | None] = SimpleQueue()
+        self.on_threads = 0  # tasks that threads have taken, or will
+        self.workers = 0  # threads that look for tasks
         self.pool: ThreadPoolExecutor | None = None
         self.patient = True
 
@@ -133,19 +137,24 @@ class ThreadRunner:
         self.patient = True
         for task in tasks:
             self.waiting.append((copy_context(), task, view))
-        if len(tasks) == 1 and not self.on_threads:
-            return  # alone: it will run right here, in `next`
+        if len(tasks) > 1 or self.on_threads:  # else it is alone, and will run in `next`
+            self.on_threads += len(tasks)
+            for _ in range(min(len(tasks), self.limit, FIRST_THREADS) - self.workers):
+                self.hire()
+
+    def hire(self) -> None:
+        """Let one more thread take waiting tasks, one after the other."""
         if self.pool is None:
             self.pool = ThreadPoolExecutor(self.limit, thread_name_prefix="minigraph")
-        self.on_threads += len(tasks)
-        for _ in range(min(self.limit, len(tasks))):
-            self.pool.submit(self.take_waiting)
+        self.workers += 1
+        self.pool.submit(self.take_waiting)
 
     def take_waiting(self) -> None:
         while True:
             try:
                 context, task, view = self.waiting.popleft()
             except IndexError:
+                self.outcomes.put(None)  # this thread goes home
                 return
             try:
                 self.outcomes.put(context.run(perform, task, view))
@@ -155,11 +164,20 @@ class ThreadRunner:
 
     def next(self) -> Outcome | None:
         """The outcome of the next task to end; None when there is nothing to wait for."""
-        if self.on_threads:
+        while self.on_threads:
             try:
-                outcome = self.outcomes.get(block=self.patient)
+                # More threads are hired only while there is nothing else to do: a thousand quick
+                # tasks are done by a few before the last of many could have been started.
+                can_hire = bool(self.waiting) and self.workers < self.limit
+                outcome = self.outcomes.get(block=self.patient and not can_hire)
             except Empty:
-                return None
+                if not self.patient:
+                    return None
+                self.hire()
+                continue
+            if outcome is None:
+                self.workers -= 1
+                continue
             self.on_threads -= 1
             if isinstance(outcome, BaseException):
                 raise outcome

@@ -14,10 +14,15 @@ with a sort for each reading, and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final, TypeAlias
 
-__all__ = ["Row", "Rows", "Typed", "newest_first"]
+from minigraph.checkpoint.serde.base import SerializerProtocol
+from minigraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from minigraph.checkpoint.serde.packing import pack
+
+__all__ = ["Row", "Rows", "Typed", "metadata_filter", "newest_first"]
 
 Typed: TypeAlias = tuple[str, bytes]
 """A value as a serializer made it: tag and bytes."""
@@ -41,11 +46,11 @@ class Rows(dict[str, Row]):
         if (
             self.ascending
             and self
-            and checkpoint_id not in self
             and checkpoint_id < next(reversed(self))
+            and checkpoint_id not in self
         ):
             self.ascending = False
-        super().__setitem__(checkpoint_id, row)
+        dict.__setitem__(self, checkpoint_id, row)
 
     # The other ways in do not pass through __setitem__. Nobody here takes them.
 
@@ -72,3 +77,87 @@ def newest_first(rows: Mapping[str, Row]) -> Iterator[str]:
         rows.update(entries)
         rows.ascending = True
     return reversed(rows)
+
+
+# ------------------------------------------------------------ rows of some metadata
+
+
+def metadata_filter(
+    filter: Mapping[str, Any], serde: SerializerProtocol
+) -> Callable[[Typed], bool]:
+    """A function that tells whether a row's metadata, as it is stored, passes `filter` (SV-11).
+
+    It passes if each of the filter's keys has an equal value there. To know that, the metadata
+    must be decoded; to know that it does *not* pass, a look at the bytes is often enough.
+    Msgpack puts the value of a map right behind its key:
+
+        {"source": "loop", "step": 7}      82  a6 source a4 loop  a4 step 07
+
+    So what has no ``a4 step`` with a seven behind it has no entry ``"step": 7``. That is all
+    that is concluded. The two may also stand in some text, or deeper down: what has them is
+    decoded and compared.
+
+    >>> serde = JsonPlusSerializer()
+    >>> passes = metadata_filter({"step": 7}, serde)
+    >>> [passes(serde.dumps_typed({"step": step})) for step in (6, 7, 7.0, "7")]
+    [False, True, True, False]
+    """
+    loads = serde.loads_typed
+
+    def passes(typed: Typed) -> bool:
+        metadata = loads(typed)
+        return all(metadata.get(key) == value for key, value in filter.items())
+
+    # Only these bytes are known. A subclass may have made them in some other way.
+    if type(serde) is not JsonPlusSerializer:
+        return passes
+    tells = [tell for key, value in filter.items() if (tell := _tell(key, value))]
+    if not tells:
+        return passes
+
+    def look_first(typed: Typed) -> bool:
+        tag, content = typed
+        if tag == "msgpack" and content[:1] in _MAP:
+            for key, length, values in tells:
+                position = content.find(key)
+                while position >= 0 and not content.startswith(values, position + length):
+                    position = content.find(key, position + 1)
+                if position < 0:
+                    return False
+        return passes(typed)
+
+    return look_first
+
+
+_MAP: Final = frozenset(bytes([code]) for code in (*range(0x80, 0x90), 0xDE, 0xDF))
+"""How a dict begins whose keys are plain. (Any other is packed as an extension, and there a key
+may be an object that says it equals a text.)"""
+
+_EXTENSION: Final = tuple(bytes([code]) for code in (*range(0xC7, 0xCA), *range(0xD4, 0xD9)))
+"""How a value begins that is not plain. It may equal anything: ``Decimal(7) == 7``."""
+
+
+def _tell(key: Any, value: Any) -> tuple[bytes, int, tuple[bytes, ...]] | None:
+    """The packed key, its length, and what stands behind it where the value is an equal one.
+
+    ``None`` for what has no such sign. None itself also equals a key that is missing, and a list
+    equals others that are packed differently, such as ``[7] == [7.0]``.
+    """
+    if type(key) is not str:
+        return None
+    if type(value) is str:
+        equal: list[Any] = [value]
+    elif type(value) in (bool, int, float):
+        # Seven is packed as an int or a float, and one also as a truth value.
+        equal = [-0.0]
+        for kind in (bool, int, float):
+            with suppress(OverflowError, ValueError):  # infinity is no int
+                equal.append(kind(value))
+        equal = [form for form in equal if form == value]
+    else:
+        return None
+    try:
+        packed = pack(key)
+        return packed, len(packed), (*map(pack, equal), *_EXTENSION)
+    except TypeError:  # half a character: it is in no row, but that is for `passes` to say
+        return None

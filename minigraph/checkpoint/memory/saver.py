@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import dropwhile, islice
 from typing import Any, Final, Self, TypeAlias, cast
 
@@ -37,10 +37,9 @@ from minigraph.checkpoint.base.records import (
     PendingWrite,
     get_checkpoint_id,
     get_checkpoint_metadata,
-    writes_sort_key,
 )
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
-from minigraph.checkpoint.memory.rows import Rows, Typed, newest_first
+from minigraph.checkpoint.memory.rows import Row, Rows, Typed, metadata_filter, newest_first
 from minigraph.checkpoint.serde.base import SerializerProtocol
 from minigraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from minigraph.types import RunnableConfig
@@ -50,6 +49,8 @@ __all__ = ["InMemorySaver", "MemorySaver"]
 BlobKey: TypeAlias = tuple[str, str, str, str | int | float]
 WritesKey: TypeAlias = tuple[str, str, str]
 StoredWrite: TypeAlias = tuple[str, str, Typed, str]
+
+UNCHANGEABLE: Final = frozenset({type(None), bool, int, float, str})
 
 EMPTY: Final[Typed] = ("empty", b"")
 """Stored for a channel that has a version and no value (SD-03, SV-20)."""
@@ -113,7 +114,7 @@ class InMemorySaver(BaseCheckpointSaver[str]):
         values = rest.pop("channel_values")
         dumps = self.serde.dumps_typed
         blobs: dict[BlobKey, Typed] = {}
-        what = "checkpoint", checkpoint_id
+        kind, name = "checkpoint", checkpoint_id
         try:
             row = (
                 dumps(rest),
@@ -121,12 +122,12 @@ class InMemorySaver(BaseCheckpointSaver[str]):
                 configurable.get("checkpoint_id"),
             )
             for channel, version in new_versions.items():
-                what = "channel", channel
+                kind, name = "channel", channel
                 blobs[thread_id, namespace, channel, version] = (
                     dumps(values[channel]) if channel in values else EMPTY
                 )
         except Exception as error:
-            _add_note(error, "storing", what, thread_id)
+            _add_note(error, "storing", kind, name, thread_id)
             raise
 
         with self._lock:
@@ -154,7 +155,7 @@ class InMemorySaver(BaseCheckpointSaver[str]):
             try:
                 new[place] = (task_id, channel, dumps(value), task_path)
             except Exception as error:
-                _add_note(error, "storing", ("a write to", channel), thread_id)
+                _add_note(error, "storing", "a write to", channel, thread_id)
                 raise
 
         with self._lock:
@@ -199,11 +200,15 @@ class InMemorySaver(BaseCheckpointSaver[str]):
         configurable = config["configurable"]
         thread_id = str(configurable["thread_id"])
         namespace = configurable.get("checkpoint_ns", "")
-        if checkpoint_id := get_checkpoint_id(config):
-            return self._read(thread_id, namespace, checkpoint_id, config)
+        asked_for = get_checkpoint_id(config)
         with self._lock:
-            latest = next(newest_first(self._rows(thread_id, namespace)), None)
-        return self._read(thread_id, namespace, latest) if latest else None
+            rows = self._rows(thread_id, namespace)
+            checkpoint_id = asked_for or next(newest_first(rows), "")
+            row = rows.get(checkpoint_id)
+        if row is None:
+            return None
+        found = self._read(thread_id, namespace, checkpoint_id, row, self.serde.loads_typed)
+        return found._replace(config=config) if found and asked_for else found
 
     def list(
         self,
@@ -220,7 +225,11 @@ class InMemorySaver(BaseCheckpointSaver[str]):
         id excludes nothing (SV-44).
         """
         before_id = get_checkpoint_id(before) if before else None
+        passes = metadata_filter(filter, self.serde) if filter else None
         remaining = limit
+        loads = self.serde.loads_typed
+        if type(self.serde) is JsonPlusSerializer:
+            loads = Decoded(loads).__getitem__
         for thread_id, namespace in self._namespaces(config):
             only = get_checkpoint_id(config) if config else None
             # Without a filter, no more ids are needed than tuples are wanted.
@@ -228,9 +237,10 @@ class InMemorySaver(BaseCheckpointSaver[str]):
             for checkpoint_id in self._ids(thread_id, namespace, only, before_id, enough):
                 if remaining is not None and remaining <= 0:
                     return
-                if filter and not self._matches(thread_id, namespace, checkpoint_id, filter):
+                row = self._row(thread_id, namespace, checkpoint_id)
+                if row is None or (passes and not passes(row[1])):
                     continue
-                found = self._read(thread_id, namespace, checkpoint_id)
+                found = self._read(thread_id, namespace, checkpoint_id, row, loads)
                 if found is None:  # deleted in the meantime
                     continue
                 if remaining is not None:
@@ -268,66 +278,63 @@ class InMemorySaver(BaseCheckpointSaver[str]):
                 ids = dropwhile(lambda checkpoint_id: checkpoint_id >= before, ids)
             return [*islice(ids, None if enough is None else max(enough, 0))]
 
-    def _matches(
-        self, thread_id: str, namespace: str, checkpoint_id: str, filter: dict[str, Any]
-    ) -> bool:
-        row = self._rows(thread_id, namespace).get(checkpoint_id)
-        if row is None:
-            return False
-        metadata = self.serde.loads_typed(row[1])
-        return all(metadata.get(key) == value for key, value in filter.items())
-
     def _rows(self, thread_id: str, namespace: str) -> Rows:
         """The rows of a namespace. Asking leaves no trace of a thread that is not there."""
         thread = self.storage.get(thread_id)
         return (thread.get(namespace) if thread else None) or Rows()
+
+    def _row(self, thread_id: str, namespace: str, checkpoint_id: str) -> Row | None:
+        thread = self.storage.get(thread_id)
+        rows = thread.get(namespace) if thread else None
+        return rows.get(checkpoint_id) if rows else None
 
     def _read(
         self,
         thread_id: str,
         namespace: str,
         checkpoint_id: str,
-        config: RunnableConfig | None = None,
+        row: Row,
+        loads: Callable[[Typed], Any],
     ) -> CheckpointTuple | None:
         """One checkpoint, put together from the three dicts."""
-        loads = self.serde.loads_typed
-        what = "checkpoint", checkpoint_id
+        kind, name = "checkpoint", checkpoint_id
         try:
             while True:
-                row = self._rows(thread_id, namespace).get(checkpoint_id)
-                if row is None:
-                    return None
-                checkpoint = loads(row[0])
+                checkpoint = self.serde.loads_typed(row[0])
+                values: dict[str, Any] = {}  # as they are stored, for now
                 with self._lock:
-                    if self._rows(thread_id, namespace).get(checkpoint_id) is not row:
-                        continue  # replaced or deleted while it was being converted
+                    now = self._row(thread_id, namespace, checkpoint_id)
+                    if now is not row:  # replaced or deleted while it was being converted
+                        if now is None:
+                            return None
+                        row = now
+                        continue
                     blobs = self.blobs
-                    typed_values = [
-                        (channel, blobs.get((thread_id, namespace, channel, version), EMPTY))
-                        for channel, version in checkpoint["channel_versions"].items()
-                    ]
-                    writes = [*self.writes.get((thread_id, namespace, checkpoint_id), {}).items()]
+                    for channel, version in checkpoint["channel_versions"].items():
+                        typed = blobs.get((thread_id, namespace, channel, version), EMPTY)
+                        if typed[0] != "empty":
+                            values[channel] = typed
+                    stored = self.writes.get((thread_id, namespace, checkpoint_id))
+                    writes = [(w[3], place, w) for place, w in stored.items()] if stored else []
                 break
 
-            metadata = loads(row[1])
-            values = checkpoint["channel_values"] = {}
-            for channel, typed in typed_values:
-                if typed[0] != "empty":
-                    what = "channel", channel
-                    values[channel] = loads(typed)
-            if len(writes) > 1:
-                writes.sort(key=_write_order)
+            metadata = self.serde.loads_typed(row[1])
+            kind = "channel"
+            for name, typed in values.items():
+                values[name] = loads(typed)
+            kind = "a write to"
+            writes.sort()
             pending: list[PendingWrite] = []
-            for _, (task_id, channel, typed, _) in writes:
-                what = "a write to", channel
-                pending.append((task_id, channel, loads(typed)))
+            for _, _, (task_id, name, typed, _) in writes:
+                pending.append((task_id, name, loads(typed)))
         except Exception as error:
-            _add_note(error, "reading", what, thread_id)
+            _add_note(error, "reading", kind, name, thread_id)
             raise
 
+        checkpoint["channel_values"] = values
         parent_id = row[2]
         return CheckpointTuple(
-            config or _address(thread_id, namespace, checkpoint_id),
+            _address(thread_id, namespace, checkpoint_id),
             checkpoint,
             metadata,
             _address(thread_id, namespace, parent_id) if parent_id else None,
@@ -400,12 +407,20 @@ def _address(thread_id: str, namespace: str, checkpoint_id: str) -> RunnableConf
     }
 
 
-def _add_note(error: Exception, doing: str, what: tuple[str, str], thread_id: str) -> None:
+def _add_note(error: Exception, doing: str, kind: str, name: str, thread_id: str) -> None:
     """The serializer knows what is wrong with a value; we know whose value it was."""
-    kind, name = what
     error.add_note(f"This happened while {doing} {kind} {name!r} of thread {thread_id!r}.")
 
 
-def _write_order(item: tuple[tuple[str, int], StoredWrite]) -> tuple[str, str, int]:
-    (task_id, index), (_, _, _, task_path) = item
-    return writes_sort_key(task_path, task_id, index)
+class Decoded(dict[Typed, Any]):
+    def __init__(self, loads: Callable[[Typed], Any]) -> None:
+        super().__init__()
+        self._loads = loads
+
+    def __missing__(self, typed: Typed) -> Any:
+        value = self._loads(typed)
+        if type(value) in UNCHANGEABLE and len(typed[1]) <= 64:
+            if len(self) >= 1000:
+                self.clear()
+            self[typed] = value
+        return value

@@ -1,0 +1,83 @@
+"""Who a task is: a hash of its position, and of nothing else."""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minigraph.pregel.identity import (
+    checkpoint_key,
+    child_namespace,
+    path_text,
+    task_id,
+    task_namespace,
+)
+
+ID = "1ef4f797-8335-6428-8001-8a1503f9b875"
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (("__pregel_pull", "node_a"), "~__pregel_pull, node_a"),
+        (("__pregel_push", 2, False), "~__pregel_push, 0000000002, 0000000000"),
+        (("__pregel_push", 12, True), "~__pregel_push, 0000000012, 0000000001"),
+        (("__interrupt__", 0), "~__interrupt__, 0000000000"),
+        (
+            ("__pregel_push", ("__pregel_pull", "a"), 0),
+            "~__pregel_push, ~__pregel_pull, a, 0000000000",
+        ),
+        ((), "~"),
+    ],
+)
+def test_path_text(path: object, text: str) -> None:
+    """SS-02: parts joined by a comma behind a tilde, numbers padded to ten digits."""
+    assert path_text(path) == text
+
+
+@given(st.integers(0, 10**9), st.integers(0, 10**9))
+def test_sends_sort_as_they_were_sent(one: int, other: int) -> None:
+    """SS-03: text sorts like the numbers in it, so the tenth Send comes after the ninth."""
+    texts = [path_text(("__pregel_push", index, False)) for index in (one, other)]
+    assert (texts[0] < texts[1]) == (one < other)
+
+
+def test_pull_comes_before_push() -> None:
+    """SS-03: what an edge started is applied before what was sent."""
+    assert path_text(("__pregel_pull", "z")) < path_text(("__pregel_push", 0, False))
+
+
+def test_task_id_is_a_hash_of_its_parts_in_order() -> None:
+    """SS-31, SS-33: the checkpoint's 16 bytes, then the position; printed like a UUID."""
+    key = checkpoint_key(ID)
+    assert key == bytes.fromhex("1ef4f797833564288001" + "8a1503f9b875")
+
+    id = task_id(key, "node_a1node_a__pregel_pullbranch:to:node_a")
+
+    assert re.fullmatch("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", id)
+    plain = blake2b(key + b"node_a1node_a__pregel_pullbranch:to:node_a", digest_size=16)
+    assert id.replace("-", "") == plain.hexdigest()
+
+
+def test_task_ids_of_other_positions_differ() -> None:
+    """SS-32: the same place always gives the same id; a fork's checkpoint gives others."""
+    key, fork = checkpoint_key(ID), checkpoint_key(ID.replace("8001", "8002"))
+    assert task_id(key, "a1a") == task_id(key, "a1a")
+    assert len({task_id(key, "a1a"), task_id(fork, "a1a"), task_id(key, "a2a")}) == 3
+
+
+def test_names_in_any_script() -> None:
+    """A node may be called anything; its id is made of the name's bytes."""
+    assert task_id(checkpoint_key(ID), "knöten") != task_id(checkpoint_key(ID), "knoten")
+
+
+def test_namespaces() -> None:
+    """SB-01, SB-02: levels are joined by a bar, a name and its task's id by a colon."""
+    assert child_namespace("", "a") == "a"
+    assert child_namespace("a:1", "b") == "a:1|b"
+    assert task_namespace("", "a", "42") == "a:42"
+    assert task_namespace("a:1", "b", "42") == "a:1|b:42"
