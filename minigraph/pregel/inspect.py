@@ -298,11 +298,14 @@ class Editor:
             tasks.append(task)
             results[task.id] = each.values
         written = yield from self.run_writers(tasks, results)
+        # First see whether it can be applied: a refused update leaves nothing behind.
+        done = [TaskWrites(t.path, t.name, written[t.id], t.triggers) for t in tasks]
+        changes = update(self.layout, self.state, done, self.environment.next_version)
         if self.saved is not None and self.is_latest:
             for task in tasks:
                 yield SaveWrites(self.config, written[task.id], task.id, path_text(task.path))
-        ignored = self.apply([TaskWrites(t.path, t.name, written[t.id], t.triggers) for t in tasks])
-        for task_name, channel in ignored:
+        self.state.absorb(changes)
+        for task_name, channel in changes.ignored:
             yield Warn(f"The update as {task_name!r} wrote to {channel!r}, which is no channel.")
         yield from self.save("update")
 
@@ -367,10 +370,8 @@ class Editor:
             return []
         return waiting_tasks(self.layout, self.state, self.saved)
 
-    def apply(self, tasks: Sequence[TaskWrites]) -> Sequence[tuple[str, str]]:
-        changes = update(self.layout, self.state, tasks, self.environment.next_version)
-        self.state.absorb(changes)
-        return changes.ignored
+    def apply(self, tasks: Sequence[TaskWrites]) -> None:
+        self.state.absorb(update(self.layout, self.state, tasks, self.environment.next_version))
 
     def save(self, source: str) -> Generator[Effect, Any, None]:
         """Store the outcome as a new checkpoint; the one it came from stays as it is."""

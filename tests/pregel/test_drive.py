@@ -24,7 +24,7 @@ from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.errors import InvalidUpdateError
 from minigraph.graph import END, START, StateGraph
 from minigraph.pregel.drive import AsyncDriver, Driver, finish, need
-from minigraph.pregel.effects import Effect, Emit, Next, Start, View
+from minigraph.pregel.effects import Cancel, Effect, Emit, Next, Start, View
 from minigraph.pregel.plan import Task
 from minigraph.pregel.program import Environment
 from minigraph.pregel.runner import perform
@@ -414,15 +414,19 @@ def test_ctrl_c_takes_in_what_has_just_ended() -> None:
         return node
 
     class Pressed(Driver):
+        """Interrupted when both have ended, and neither was looked at."""
+
         waits = 0
+        ended: list[Any]
 
         def perform(self, effect: Effect) -> Any:
             if isinstance(effect, Next):
                 self.waits += 1
                 if self.waits == 2:  # the first was START's
-                    while self.tasks.outcomes.qsize() < 2:
-                        pass
+                    self.ended = [super().perform(effect), super().perform(effect)]
                     raise KeyboardInterrupt
+                if self.waits > 2:
+                    return self.ended.pop() if self.ended else None
             return super().perform(effect)
 
     graph = fan({"a": one("a"), "b": one("b")}, saver)
@@ -530,24 +534,24 @@ def test_closing_a_stream_at_cached_work(way: Any) -> None:
 def test_an_error_while_a_stream_is_closed() -> None:
     """What goes wrong while the last work is stored reaches whoever closes the stream."""
     saver = SickSaver(never)
-    release = threading.Event()
     told = threading.Event()
+
+    class Patient(Driver):
+        """Waits for threads even when the reader has gone."""
+
+        def perform(self, effect: Effect) -> Any:
+            return super().perform(Cancel(wait=True) if isinstance(effect, Cancel) else effect)
 
     def slow(state: State) -> Any:
         assert told.wait(PATIENCE)
-        release.set()
         return {"log": ["slow"]}
 
     graph = fan({"quick": say("quick"), "slow": slow}, saver)
     program = graph.program({"log": []}, CONFIG, stream_mode="updates")
-    driver = Driver(saver)
-    stream = driver.drive(program)
+    stream = Patient(saver).drive(program)
     assert next(stream).payload == {"quick": {"log": ["quick"]}}
     saver.sick = lambda method, about: True
     told.set()
-    assert release.wait(PATIENCE)
-    while not driver.tasks.outcomes.qsize():
-        pass
 
     with pytest.raises(OSError, match="put_writes failed"):
         stream.close()

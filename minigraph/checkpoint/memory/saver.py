@@ -207,7 +207,7 @@ class InMemorySaver(BaseCheckpointSaver[str]):
             row = rows.get(checkpoint_id)
         if row is None:
             return None
-        found = self._read(thread_id, namespace, checkpoint_id, row, self.serde.loads_typed)
+        found = self._read(thread_id, namespace, checkpoint_id, row, None)
         return found._replace(config=config) if found and asked_for else found
 
     def list(
@@ -227,9 +227,7 @@ class InMemorySaver(BaseCheckpointSaver[str]):
         before_id = get_checkpoint_id(before) if before else None
         passes = metadata_filter(filter, self.serde) if filter else None
         remaining = limit
-        loads = self.serde.loads_typed
-        if type(self.serde) is JsonPlusSerializer:
-            loads = Decoded(loads).__getitem__
+        known: dict[Typed, Any] = {}
         for thread_id, namespace in self._namespaces(config):
             only = get_checkpoint_id(config) if config else None
             # Without a filter, no more ids are needed than tuples are wanted.
@@ -240,7 +238,7 @@ class InMemorySaver(BaseCheckpointSaver[str]):
                 row = self._row(thread_id, namespace, checkpoint_id)
                 if row is None or (passes and not passes(row[1])):
                     continue
-                found = self._read(thread_id, namespace, checkpoint_id, row, loads)
+                found = self._read(thread_id, namespace, checkpoint_id, row, known)
                 if found is None:  # deleted in the meantime
                     continue
                 if remaining is not None:
@@ -294,13 +292,14 @@ class InMemorySaver(BaseCheckpointSaver[str]):
         namespace: str,
         checkpoint_id: str,
         row: Row,
-        loads: Callable[[Typed], Any],
+        known: dict[Typed, Any] | None,
     ) -> CheckpointTuple | None:
         """One checkpoint, put together from the three dicts."""
+        loads = self.serde.loads_typed
         kind, name = "checkpoint", checkpoint_id
         try:
             while True:
-                checkpoint = self.serde.loads_typed(row[0])
+                checkpoint = loads(row[0])
                 values: dict[str, Any] = {}  # as they are stored, for now
                 with self._lock:
                     now = self._row(thread_id, namespace, checkpoint_id)
@@ -318,28 +317,50 @@ class InMemorySaver(BaseCheckpointSaver[str]):
                     writes = [(w[3], place, w) for place, w in stored.items()] if stored else []
                 break
 
-            metadata = self.serde.loads_typed(row[1])
+            metadata = loads(row[1])
             kind = "channel"
-            for name, typed in values.items():
-                values[name] = loads(typed)
+            if known is None:
+                for name, typed in values.items():
+                    values[name] = loads(typed)
+            else:
+                for name, typed in values.items():
+                    value = known.get(typed, known)
+                    if value is known:
+                        value = loads(typed)
+                        if type(value) in UNCHANGEABLE:
+                            known[typed] = value
+                    values[name] = value
             kind = "a write to"
             writes.sort()
             pending: list[PendingWrite] = []
             for _, _, (task_id, name, typed, _) in writes:
-                pending.append((task_id, name, loads(typed)))
+                if known and typed in known:
+                    pending.append((task_id, name, known[typed]))
+                else:
+                    pending.append((task_id, name, loads(typed)))
         except Exception as error:
             _add_note(error, "reading", kind, name, thread_id)
             raise
 
         checkpoint["channel_values"] = values
         parent_id = row[2]
-        return CheckpointTuple(
-            _address(thread_id, namespace, checkpoint_id),
-            checkpoint,
-            metadata,
-            _address(thread_id, namespace, parent_id) if parent_id else None,
-            pending,
-        )
+        config: RunnableConfig = {
+            "configurable": {
+                "thread_id": thread_id,
+                "checkpoint_ns": namespace,
+                "checkpoint_id": checkpoint_id,
+            }
+        }
+        parent: RunnableConfig | None = None
+        if parent_id:
+            parent = {
+                "configurable": {
+                    "thread_id": thread_id,
+                    "checkpoint_ns": namespace,
+                    "checkpoint_id": parent_id,
+                }
+            }
+        return tuple.__new__(CheckpointTuple, (config, checkpoint, metadata, parent, pending))
 
     # ------------------------------------- the async twins: nothing here ever waits
 
