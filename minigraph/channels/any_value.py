@@ -10,16 +10,14 @@ Like an `EphemeralValue`, it is empty after a super-step that did not write it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Generic, Self
+from typing import Generic
 
-from minigraph.channels.base import BaseChannel, Value
-from minigraph.constants import MISSING
-from minigraph.errors import EmptyChannelError
+from minigraph.channels.base import SingleValue, Value
 
 __all__ = ["AnyValue"]
 
 
-class AnyValue(BaseChannel[Value, Value, Value], Generic[Value]):
+class AnyValue(SingleValue[Value], Generic[Value]):
     """Holds the last of any number of writes; a super-step without one empties it (CH-04).
 
     >>> channel = AnyValue(int)
@@ -29,50 +27,10 @@ class AnyValue(BaseChannel[Value, Value, Value], Generic[Value]):
     (True, False)
     """
 
-    __slots__ = ("value",)
-
-    value: Value | Any
-
-    def __init__(self, typ: Any, key: str = "") -> None:
-        super().__init__(typ, key)
-        self.value = MISSING
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AnyValue)
-
-    __hash__ = None  # type: ignore[assignment]  # mutable: compares by configuration (CH-22)
-
-    @property
-    def ValueType(self) -> Any:
-        return self.typ
-
-    @property
-    def UpdateType(self) -> Any:
-        return self.typ
-
-    def copy(self) -> Self:
-        return self.from_checkpoint(self.value)
-
-    def from_checkpoint(self, checkpoint: Value | Any) -> Self:
-        new = self.__class__(self.typ, self.key)
-        new.value = checkpoint
-        return new
-
-    def checkpoint(self) -> Value | Any:
-        return self.value
-
-    def get(self) -> Value:
-        if self.value is MISSING:
-            raise EmptyChannelError
-        return self.value
-
-    def is_available(self) -> bool:
-        return self.value is not MISSING
+    __slots__ = ()
 
     def update(self, values: Sequence[Value]) -> bool:
-        if values:
-            self.value = values[-1]
-            return True
-        had_value = self.value is not MISSING
-        self.value = MISSING
-        return had_value
+        if not values:
+            return self.clear()
+        self.value = values[-1]
+        return True

@@ -23,7 +23,12 @@ from collections.abc import Sequence
 from typing import Any, Generic, Self, TypeVar
 
 from minigraph.constants import MISSING
-from minigraph.errors import EmptyChannelError
+from minigraph.errors import (
+    EmptyChannelError,
+    ErrorCode,
+    InvalidUpdateError,
+    message_with_code,
+)
 
 __all__ = ["BaseChannel", "EmptyChannelError"]
 
@@ -119,3 +124,72 @@ class BaseChannel(ABC, Generic[Value, Update, Stored]):
         A channel is told once after each change, not at the end of every super-step.
         """
         return False
+
+
+class SingleValue(BaseChannel[Value, Value, Any], Generic[Value]):
+    """What the channels of one value have in common: all but how they take in writes.
+
+    A subclass with attributes of its own must copy them in `copy`, which does not go through
+    ``__init__``: every super-step copies each channel that it writes to.
+    """
+
+    __slots__ = ("value",)
+
+    value: Value | Any
+
+    def __init__(self, typ: Any, key: str = "") -> None:
+        super().__init__(typ, key)
+        self.value = MISSING
+
+    # Channels are mutable, and are compared by how they are configured (CH-22).
+    __hash__ = None  # type: ignore[assignment]  # object has a hash; a channel has none
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    @property
+    def ValueType(self) -> Any:
+        return self.typ
+
+    @property
+    def UpdateType(self) -> Any:
+        return self.typ
+
+    def copy(self) -> Self:
+        new = self.__class__.__new__(self.__class__)
+        new.typ = self.typ
+        new.key = self.key
+        new.value = self.value
+        return new
+
+    def from_checkpoint(self, checkpoint: Value | Any) -> Self:
+        new = self.copy()
+        new.value = checkpoint
+        return new
+
+    def checkpoint(self) -> Value | Any:
+        return self.value
+
+    def get(self) -> Value:
+        if self.value is MISSING:
+            raise EmptyChannelError
+        return self.value
+
+    def is_available(self) -> bool:
+        return self.value is not MISSING
+
+    def clear(self) -> bool:
+        """Hold nothing from now on. Returns whether there was something."""
+        had_value = self.value is not MISSING
+        self.value = MISSING
+        return had_value
+
+    def several(self, values: Sequence[Value], advice: str) -> InvalidUpdateError:
+        """The error for more writes in one super-step than the channel can take (CH-03)."""
+        return InvalidUpdateError(
+            message_with_code(
+                f"Channel {self.key!r} received {len(values)} writes in one super-step, "
+                f"but {advice}",
+                ErrorCode.INVALID_CONCURRENT_GRAPH_UPDATE,
+            )
+        )

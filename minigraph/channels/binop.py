@@ -18,10 +18,9 @@ import collections.abc
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Generic, NotRequired, Required, Self, get_args, get_origin
 
-from minigraph.channels.base import BaseChannel, Value
+from minigraph.channels.base import SingleValue, Value
 from minigraph.constants import MISSING, OVERWRITE
 from minigraph.errors import (
-    EmptyChannelError,
     ErrorCode,
     InvalidUpdateError,
     message_with_code,
@@ -88,7 +87,7 @@ def overwrite_value(write: Any) -> Any:
     return MISSING
 
 
-class BinaryOperatorAggregate(BaseChannel[Value, Value, Value], Generic[Value]):
+class BinaryOperatorAggregate(SingleValue[Value], Generic[Value]):
     """Folds the writes of a super-step into its value, one after the other (CH-07).
 
     Args:
@@ -110,10 +109,9 @@ class BinaryOperatorAggregate(BaseChannel[Value, Value, Value], Generic[Value]):
     (True, ['new'])
     """
 
-    __slots__ = ("operator", "value")
+    __slots__ = ("operator",)
 
     operator: Callable[[Value, Value], Value]
-    value: Value | Any
     changes_when_unwritten = False
 
     def __init__(self, typ: Any, operator: Callable[[Value, Value], Value], key: str = "") -> None:
@@ -131,41 +129,17 @@ class BinaryOperatorAggregate(BaseChannel[Value, Value, Value], Generic[Value]):
             return True
         return bool(self.operator == other.operator)
 
-    __hash__ = None  # type: ignore[assignment]  # mutable: compares by configuration (CH-22)
-
-    @property
-    def ValueType(self) -> Any:
-        return self.typ
-
-    @property
-    def UpdateType(self) -> Any:
-        return self.typ
+    __hash__ = None  # as in SingleValue
 
     def copy(self) -> Self:
-        # Not through __init__: that would make a start value only to throw it away. So a
-        # subclass that adds attributes must copy them here.
-        new = self.__class__.__new__(self.__class__)
-        new.typ = self.typ
-        new.key = self.key
+        new = super().copy()
         new.operator = self.operator
-        new.value = self.value
         return new
 
     def from_checkpoint(self, checkpoint: Value | Any) -> Self:
-        new = self.copy()
-        new.value = start_value(self.typ) if checkpoint is MISSING else checkpoint
-        return new
-
-    def checkpoint(self) -> Value | Any:
-        return self.value
-
-    def get(self) -> Value:
-        if self.value is MISSING:
-            raise EmptyChannelError
-        return self.value
-
-    def is_available(self) -> bool:
-        return self.value is not MISSING
+        return super().from_checkpoint(
+            start_value(self.typ) if checkpoint is MISSING else checkpoint
+        )
 
     def update(self, values: Sequence[Value | Any]) -> bool:
         if not values:

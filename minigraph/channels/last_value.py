@@ -13,19 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Generic, Self
 
-from minigraph.channels.base import BaseChannel, Value
+from minigraph.channels.base import BaseChannel, SingleValue, Value
 from minigraph.constants import MISSING
-from minigraph.errors import (
-    EmptyChannelError,
-    ErrorCode,
-    InvalidUpdateError,
-    message_with_code,
-)
+from minigraph.errors import EmptyChannelError
 
 __all__ = ["LastValue", "LastValueAfterFinish"]
 
 
-class LastValue(BaseChannel[Value, Value, Value], Generic[Value]):
+class LastValue(SingleValue[Value], Generic[Value]):
     """Holds the last value; accepts at most one write per super-step (CH-03).
 
     >>> channel = LastValue(int, "count")
@@ -38,64 +33,18 @@ class LastValue(BaseChannel[Value, Value, Value], Generic[Value]):
     minigraph.errors.InvalidUpdateError: Channel 'count' received 2 writes in one super-step, ...
     """
 
-    __slots__ = ("value",)
+    __slots__ = ()
 
-    value: Value | Any
     changes_when_unwritten = False
-
-    def __init__(self, typ: Any, key: str = "") -> None:
-        super().__init__(typ, key)
-        self.value = MISSING
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LastValue)
-
-    __hash__ = None  # type: ignore[assignment]  # mutable: compares by configuration (CH-22)
-
-    @property
-    def ValueType(self) -> Any:
-        return self.typ
-
-    @property
-    def UpdateType(self) -> Any:
-        return self.typ
-
-    def copy(self) -> Self:
-        # Every super-step copies what it writes to, so this avoids the calls of __init__. A
-        # subclass that adds attributes must copy them here.
-        new = self.__class__.__new__(self.__class__)
-        new.typ = self.typ
-        new.key = self.key
-        new.value = self.value
-        return new
-
-    def from_checkpoint(self, checkpoint: Value | Any) -> Self:
-        new = self.copy()
-        new.value = checkpoint
-        return new
-
-    def checkpoint(self) -> Value | Any:
-        return self.value
-
-    def get(self) -> Value:
-        if self.value is MISSING:
-            raise EmptyChannelError
-        return self.value
-
-    def is_available(self) -> bool:
-        return self.value is not MISSING
 
     def update(self, values: Sequence[Value]) -> bool:
         if not values:
             return False
         if len(values) > 1:
-            raise InvalidUpdateError(
-                message_with_code(
-                    f"Channel {self.key!r} received {len(values)} writes in one super-step, "
-                    "but a LastValue can take only one. Give the key a reducer, "
-                    "`Annotated[type, reducer]`, or let only one of the nodes write it.",
-                    ErrorCode.INVALID_CONCURRENT_GRAPH_UPDATE,
-                )
+            raise self.several(
+                values,
+                "a LastValue can take only one. Give the key a reducer, "
+                "`Annotated[type, reducer]`, or let only one of the nodes write it.",
             )
         self.value = values[0]
         return True

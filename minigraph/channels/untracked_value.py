@@ -13,19 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Generic, Self
 
-from minigraph.channels.base import BaseChannel, Value
+from minigraph.channels.base import SingleValue, Value
 from minigraph.constants import MISSING
-from minigraph.errors import (
-    EmptyChannelError,
-    ErrorCode,
-    InvalidUpdateError,
-    message_with_code,
-)
 
 __all__ = ["UntrackedValue"]
 
 
-class UntrackedValue(BaseChannel[Value, Value, Any], Generic[Value]):
+class UntrackedValue(SingleValue[Value], Generic[Value]):
     """Holds the last value for as long as the run lasts, and is never stored (CH-06).
 
     Args:
@@ -42,60 +36,39 @@ class UntrackedValue(BaseChannel[Value, Value, Any], Generic[Value]):
     minigraph.errors.InvalidUpdateError: Channel 'token' received 2 writes in one super-step, ...
     """
 
-    __slots__ = ("guard", "value")
+    __slots__ = ("guard",)
 
     guard: bool
-    value: Value | Any
     changes_when_unwritten = False
 
     def __init__(self, typ: Any, guard: bool = True, key: str = "") -> None:
         super().__init__(typ, key)
         self.guard = guard
-        self.value = MISSING
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UntrackedValue) and other.guard == self.guard
 
-    __hash__ = None  # type: ignore[assignment]  # mutable: compares by configuration (CH-22)
-
-    @property
-    def ValueType(self) -> Any:
-        return self.typ
-
-    @property
-    def UpdateType(self) -> Any:
-        return self.typ
+    __hash__ = None  # as in SingleValue
 
     def copy(self) -> Self:
-        new = self.__class__(self.typ, self.guard, self.key)
-        new.value = self.value
+        new = super().copy()
+        new.guard = self.guard
         return new
 
     def from_checkpoint(self, checkpoint: Any) -> Self:
-        return self.__class__(self.typ, self.guard, self.key)
+        return super().from_checkpoint(MISSING)
 
     def checkpoint(self) -> Any:
         return MISSING
-
-    def get(self) -> Value:
-        if self.value is MISSING:
-            raise EmptyChannelError
-        return self.value
-
-    def is_available(self) -> bool:
-        return self.value is not MISSING
 
     def update(self, values: Sequence[Value]) -> bool:
         if not values:
             return False
         if self.guard and len(values) > 1:
-            raise InvalidUpdateError(
-                message_with_code(
-                    f"Channel {self.key!r} received {len(values)} writes in one super-step, "
-                    "but a guarded UntrackedValue can take only one. Let only one of the nodes "
-                    "write it, or make it with guard=False to keep the last write.",
-                    ErrorCode.INVALID_CONCURRENT_GRAPH_UPDATE,
-                )
+            raise self.several(
+                values,
+                "a guarded UntrackedValue can take only one. Let only one of the nodes write it, "
+                "or make it with guard=False to keep the last write.",
             )
         self.value = values[-1]
         return True
