@@ -12,7 +12,7 @@ Nothing here does anything. These are records, and they compare by content.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
     "StateSnapshot",
     "StateUpdate",
     "StreamMode",
-    "StreamWriter",
 ]
 
 All: TypeAlias = Literal["*"]
@@ -34,8 +33,6 @@ All: TypeAlias = Literal["*"]
 
 StreamMode: TypeAlias = Literal["values", "updates"]
 """What a stream tells: the state after each super-step, or each task's update (ST-10, ST-11)."""
-
-StreamWriter: TypeAlias = Callable[[Any], None]
 
 Node = TypeVar("Node", bound=str)
 

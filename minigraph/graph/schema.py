@@ -37,8 +37,8 @@ from minigraph.types import Command, Send
 def fields_of(schema: Any) -> dict[str, Any]:
     """The annotated keys of a schema; empty for one that is a single value (SG-01).
 
-    >>> class State(TypedDict): x: int
-    >>> fields_of(State), fields_of(int)
+    >>> from typing import TypedDict
+    >>> fields_of(TypedDict("State", {"x": int})), fields_of(int)
     ({'x': <class 'int'>}, {})
     """
     if not isinstance(schema, type) or not hasattr(schema, "__annotations__"):

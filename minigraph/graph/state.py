@@ -41,10 +41,9 @@ class StateGraph:
 
     All methods that add something return the builder, so calls can be chained.
 
-    >>> import operator
+    >>> from operator import add
     >>> from typing import Annotated, TypedDict
-    >>> class State(TypedDict):
-    ...     log: Annotated[list, operator.add]
+    >>> State = TypedDict("State", {"log": Annotated[list, add]})
     >>> builder = StateGraph(State)
     >>> builder = builder.add_node("a", lambda state: {"log": ["a"]}).add_edge(START, "a")
     >>> builder.compile().invoke({"log": []})
