@@ -10,6 +10,9 @@ newest first; or a clock was wrong. So the dict watches what is inserted:
 
 Deleting cannot disturb the order. Whoever puts a plain dict in the place of this one pays
 with a sort for each reading, and nothing else.
+
+Rows are also searched by their metadata, which is stored as bytes: `metadata_filter` sees in
+the bytes of most of them that they are not meant.
 """
 
 from __future__ import annotations
@@ -93,9 +96,9 @@ def metadata_filter(
 
         {"source": "loop", "step": 7}      82  a6 source a4 loop  a4 step 07
 
-    So what has no ``a4 step`` with a seven behind it has no entry ``"step": 7``. That is all
-    that is concluded. The two may also stand in some text, or deeper down: what has them is
-    decoded and compared.
+    So what has no ``a4 step`` with a seven behind it has no entry ``"step": 7``, and need not be
+    decoded. Nothing else is concluded: the same bytes may stand deeper down, or in a text, so
+    what has them is decoded and compared.
 
     >>> serde = JsonPlusSerializer()
     >>> passes = metadata_filter({"step": 7}, serde)
@@ -117,19 +120,19 @@ def metadata_filter(
 
     def look_first(typed: Typed) -> bool:
         tag, content = typed
-        if tag == "msgpack" and content[:1] in _MAP:
-            for key, length, values in tells:
-                position = content.find(key)
-                while position >= 0 and not content.startswith(values, position + length):
-                    position = content.find(key, position + 1)
-                if position < 0:
+        if tag == "msgpack" and content and content[0] in _MAP:
+            for key, values in tells:
+                _, found, behind = content.partition(key)
+                while found and not behind.startswith(values):
+                    _, found, behind = behind.partition(key)
+                if not found:
                     return False
         return passes(typed)
 
     return look_first
 
 
-_MAP: Final = frozenset(bytes([code]) for code in (*range(0x80, 0x90), 0xDE, 0xDF))
+_MAP: Final = frozenset((*range(0x80, 0x90), 0xDE, 0xDF))
 """How a dict begins whose keys are plain. (Any other is packed as an extension, and there a key
 may be an object that says it equals a text.)"""
 
@@ -137,27 +140,28 @@ _EXTENSION: Final = tuple(bytes([code]) for code in (*range(0xC7, 0xCA), *range(
 """How a value begins that is not plain. It may equal anything: ``Decimal(7) == 7``."""
 
 
-def _tell(key: Any, value: Any) -> tuple[bytes, int, tuple[bytes, ...]] | None:
-    """The packed key, its length, and what stands behind it where the value is an equal one.
+def _tell(key: Any, value: Any) -> tuple[bytes, tuple[bytes, ...]] | None:
+    """The packed key, and everything that stands behind it where the value is an equal one.
 
-    ``None`` for what has no such sign. None itself also equals a key that is missing, and a list
-    equals others that are packed differently, such as ``[7] == [7.0]``.
+    ``None`` where there is no such sign. The value None also equals that of a missing key, and a
+    list equals others that are packed differently: ``[7] == [7.0]``. And the key must be ASCII:
+    then it cannot overlap with itself, because its first byte is none, so that a search which
+    goes on behind a wrong place does not miss the right one.
     """
-    if type(key) is not str:
+    if type(key) is not str or not key.isascii():
         return None
+    equal: list[Any]
     if type(value) is str:
-        equal: list[Any] = [value]
+        equal = [value]
     elif type(value) in (bool, int, float):
-        # Seven is packed as an int or a float, and one also as a truth value.
-        equal = [-0.0]
-        for kind in (bool, int, float):
+        equal = [0.0, -0.0]
+        for number in (bool, int, float):
             with suppress(OverflowError, ValueError):  # infinity is no int
-                equal.append(kind(value))
+                equal.append(number(value))
         equal = [form for form in equal if form == value]
     else:
         return None
     try:
-        packed = pack(key)
-        return packed, len(packed), (*map(pack, equal), *_EXTENSION)
-    except TypeError:  # half a character: it is in no row, but that is for `passes` to say
+        return pack(key), (*map(pack, equal), *_EXTENSION)
+    except TypeError:  # half a character, which has no form in bytes
         return None

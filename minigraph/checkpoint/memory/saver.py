@@ -23,8 +23,9 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from itertools import dropwhile, islice
+from types import MappingProxyType
 from typing import Any, Final, Self, TypeAlias, cast
 
 from minigraph.checkpoint.base.id import next_text_version
@@ -50,7 +51,11 @@ BlobKey: TypeAlias = tuple[str, str, str, str | int | float]
 WritesKey: TypeAlias = tuple[str, str, str]
 StoredWrite: TypeAlias = tuple[str, str, Typed, str]
 
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+"""What is in a dict that is not there."""
+
 UNCHANGEABLE: Final = frozenset({type(None), bool, int, float, str})
+"""Types of which two tuples may hold the same value, because neither can do anything to it."""
 
 EMPTY: Final[Typed] = ("empty", b"")
 """Stored for a channel that has a version and no value (SD-03, SV-20)."""
@@ -200,15 +205,11 @@ class InMemorySaver(BaseCheckpointSaver[str]):
         configurable = config["configurable"]
         thread_id = str(configurable["thread_id"])
         namespace = configurable.get("checkpoint_ns", "")
-        asked_for = get_checkpoint_id(config)
+        if checkpoint_id := get_checkpoint_id(config):
+            return self._read(thread_id, namespace, checkpoint_id, config)
         with self._lock:
-            rows = self._rows(thread_id, namespace)
-            checkpoint_id = asked_for or next(newest_first(rows), "")
-            row = rows.get(checkpoint_id)
-        if row is None:
-            return None
-        found = self._read(thread_id, namespace, checkpoint_id, row, None)
-        return found._replace(config=config) if found and asked_for else found
+            latest = next(newest_first(self._rows(thread_id, namespace)), None)
+        return self._read(thread_id, namespace, latest) if latest else None
 
     def list(
         self,
@@ -226,24 +227,28 @@ class InMemorySaver(BaseCheckpointSaver[str]):
         """
         before_id = get_checkpoint_id(before) if before else None
         passes = metadata_filter(filter, self.serde) if filter else None
+        unchanged: dict[str, tuple[Typed, Any]] = {}
         remaining = limit
-        known: dict[Typed, Any] = {}
         for thread_id, namespace in self._namespaces(config):
+            if remaining is not None and remaining <= 0:
+                return
             only = get_checkpoint_id(config) if config else None
             # Without a filter, no more ids are needed than tuples are wanted.
             enough = remaining if filter is None else None
             for checkpoint_id in self._ids(thread_id, namespace, only, before_id, enough):
-                if remaining is not None and remaining <= 0:
-                    return
-                row = self._row(thread_id, namespace, checkpoint_id)
-                if row is None or (passes and not passes(row[1])):
-                    continue
-                found = self._read(thread_id, namespace, checkpoint_id, row, known)
+                if passes is not None:
+                    # As in _rows; this line is the inner loop of a search.
+                    rows = self.storage.get(thread_id, NOTHING).get(namespace, NOTHING)
+                    if not ((row := rows.get(checkpoint_id)) and passes(row[1])):
+                        continue
+                found = self._read(thread_id, namespace, checkpoint_id, unchanged=unchanged)
                 if found is None:  # deleted in the meantime
                     continue
+                yield found
                 if remaining is not None:
                     remaining -= 1
-                yield found
+                    if remaining <= 0:
+                        return
 
     def _namespaces(self, config: RunnableConfig | None) -> Sequence[tuple[str, str]]:
         """The (thread, namespace) pairs that `config` means."""
@@ -276,36 +281,34 @@ class InMemorySaver(BaseCheckpointSaver[str]):
                 ids = dropwhile(lambda checkpoint_id: checkpoint_id >= before, ids)
             return [*islice(ids, None if enough is None else max(enough, 0))]
 
-    def _rows(self, thread_id: str, namespace: str) -> Rows:
+    def _rows(self, thread_id: str, namespace: str) -> Mapping[str, Row]:
         """The rows of a namespace. Asking leaves no trace of a thread that is not there."""
-        thread = self.storage.get(thread_id)
-        return (thread.get(namespace) if thread else None) or Rows()
-
-    def _row(self, thread_id: str, namespace: str, checkpoint_id: str) -> Row | None:
-        thread = self.storage.get(thread_id)
-        rows = thread.get(namespace) if thread else None
-        return rows.get(checkpoint_id) if rows else None
+        return self.storage.get(thread_id, NOTHING).get(namespace, NOTHING)
 
     def _read(
         self,
         thread_id: str,
         namespace: str,
         checkpoint_id: str,
-        row: Row,
-        known: dict[Typed, Any] | None,
+        config: RunnableConfig | None = None,
+        unchanged: dict[str, tuple[Typed, Any]] | None = None,
     ) -> CheckpointTuple | None:
-        """One checkpoint, put together from the three dicts."""
+        """One checkpoint, put together from the three dicts.
+
+        `unchanged` is what a listing remembers from one checkpoint to the next: channel → the
+        stored value and the value. Most channels do not change in a super-step.
+        """
         loads = self.serde.loads_typed
         kind, name = "checkpoint", checkpoint_id
         try:
-            while True:
+            row = self._rows(thread_id, namespace).get(checkpoint_id)
+            while row is not None:
                 checkpoint = loads(row[0])
                 values: dict[str, Any] = {}  # as they are stored, for now
+                writes: list[tuple[str, tuple[str, int], StoredWrite]] = []
                 with self._lock:
-                    now = self._row(thread_id, namespace, checkpoint_id)
-                    if now is not row:  # replaced or deleted while it was being converted
-                        if now is None:
-                            return None
+                    now = self._rows(thread_id, namespace).get(checkpoint_id)
+                    if now is not row:  # replaced or deleted while it was being decoded
                         row = now
                         continue
                     blobs = self.blobs
@@ -313,53 +316,39 @@ class InMemorySaver(BaseCheckpointSaver[str]):
                         typed = blobs.get((thread_id, namespace, channel, version), EMPTY)
                         if typed[0] != "empty":
                             values[channel] = typed
-                    stored = self.writes.get((thread_id, namespace, checkpoint_id))
-                    writes = [(w[3], place, w) for place, w in stored.items()] if stored else []
+                    if stored := self.writes.get((thread_id, namespace, checkpoint_id)):
+                        for place, write in stored.items():
+                            # Path, (task id, index): the order of `writes_sort_key` (SV-09).
+                            writes.append((write[3], place, write))
                 break
+            else:
+                return None
 
             metadata = loads(row[1])
             kind = "channel"
-            if known is None:
-                for name, typed in values.items():
+            for name, typed in values.items():
+                if unchanged is None:
                     values[name] = loads(typed)
-            else:
-                for name, typed in values.items():
-                    value = known.get(typed, known)
-                    if value is known:
-                        value = loads(typed)
-                        if type(value) in UNCHANGEABLE:
-                            known[typed] = value
-                    values[name] = value
+                elif (known := unchanged.get(name)) and known[0] is typed:
+                    values[name] = known[1]
+                else:
+                    value = values[name] = loads(typed)
+                    if type(value) in UNCHANGEABLE:
+                        unchanged[name] = typed, value
             kind = "a write to"
             writes.sort()
             pending: list[PendingWrite] = []
             for _, _, (task_id, name, typed, _) in writes:
-                if known and typed in known:
-                    pending.append((task_id, name, known[typed]))
-                else:
-                    pending.append((task_id, name, loads(typed)))
+                pending.append((task_id, name, loads(typed)))
         except Exception as error:
             _add_note(error, "reading", kind, name, thread_id)
             raise
 
         checkpoint["channel_values"] = values
-        parent_id = row[2]
-        config: RunnableConfig = {
-            "configurable": {
-                "thread_id": thread_id,
-                "checkpoint_ns": namespace,
-                "checkpoint_id": checkpoint_id,
-            }
-        }
-        parent: RunnableConfig | None = None
-        if parent_id:
-            parent = {
-                "configurable": {
-                    "thread_id": thread_id,
-                    "checkpoint_ns": namespace,
-                    "checkpoint_id": parent_id,
-                }
-            }
+        if config is None:
+            config = _address(thread_id, namespace, checkpoint_id)
+        parent = _address(thread_id, namespace, row[2]) if row[2] else None
+        # CheckpointTuple(…) does the same, through a function that costs more than the tuple.
         return tuple.__new__(CheckpointTuple, (config, checkpoint, metadata, parent, pending))
 
     # ------------------------------------- the async twins: nothing here ever waits
@@ -431,17 +420,3 @@ def _address(thread_id: str, namespace: str, checkpoint_id: str) -> RunnableConf
 def _add_note(error: Exception, doing: str, kind: str, name: str, thread_id: str) -> None:
     """The serializer knows what is wrong with a value; we know whose value it was."""
     error.add_note(f"This happened while {doing} {kind} {name!r} of thread {thread_id!r}.")
-
-
-class Decoded(dict[Typed, Any]):
-    def __init__(self, loads: Callable[[Typed], Any]) -> None:
-        super().__init__()
-        self._loads = loads
-
-    def __missing__(self, typed: Typed) -> Any:
-        value = self._loads(typed)
-        if type(value) in UNCHANGEABLE and len(typed[1]) <= 64:
-            if len(self) >= 1000:
-                self.clear()
-            self[typed] = value
-        return value

@@ -355,6 +355,55 @@ def test_list_converts_what_it_gives_and_no_more(arguments: Any, loads: int) -> 
     assert serde.loads == loads
 
 
+def test_a_listing_decodes_what_did_not_change_once() -> None:
+    """SV-10: and gives each tuple its own of what can be changed."""
+    serde = Counting()
+    saver = InMemorySaver(serde=serde)
+    for n in range(10):
+        values = {"a": n, "same": "x", "list": [1]}
+        made = checkpoint(n, values, {"a": n, "same": 1, "list": 1})
+        saver.put(at(), made, {}, made["channel_versions"] if n == 0 else {"a": n})
+    found = [tuple_.checkpoint["channel_values"] for tuple_ in saver.list(at())]
+    assert found == [{"a": n, "same": "x", "list": [1]} for n in reversed(range(10))]
+    # Checkpoint, metadata, "a" and "list" ten times, and "same" once.
+    assert serde.loads == 4 * 10 + 1
+    assert len({id(values["list"]) for values in found}) == 10
+
+
+def test_a_listing_sees_a_value_that_was_stored_again() -> None:
+    """SV-10: under the same version, while somebody reads on."""
+    saver = InMemorySaver()
+    for n in (1, 2, 3):
+        put(saver, n, values={"a": "old"}, versions={"a": 1})
+    listing = saver.list(at())
+    assert next(listing).checkpoint["channel_values"] == {"a": "old"}
+    put(saver, 3, values={"a": "new"}, versions={"a": 1})
+    assert [found.checkpoint["channel_values"] for found in listing] == [{"a": "new"}] * 2
+
+
+def test_a_checkpoint_that_is_replaced_while_it_is_read_is_read_again() -> None:
+    """SV-22: a tuple is whole, or not there."""
+    saver = InMemorySaver()
+    put(saver, 1)
+    meanwhile = [
+        lambda: put(saver, 1, values={"b": 2}),
+        lambda: None,
+        lambda: saver.delete_thread("t"),
+    ]
+
+    class Interrupted(JsonPlusSerializer):
+        def loads_typed(self, data: tuple[str, bytes]) -> Any:
+            value = super().loads_typed(data)
+            if isinstance(value, dict) and "v" in value:
+                meanwhile.pop(0)()
+            return value
+
+    saver.serde = Interrupted()
+    assert saver.get(at(1)) == checkpoint(1, {"b": 2}, {"b": 1})
+    assert saver.get(at(1)) is None
+    assert meanwhile == []
+
+
 def test_the_latest_is_found_without_looking_at_the_others() -> None:
     """SV-04: and without sorting."""
     serde = Counting()
