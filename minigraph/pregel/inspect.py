@@ -298,16 +298,19 @@ class Editor:
             tasks.append(task)
             results[task.id] = each.values
         written = yield from self.run_writers(tasks, results)
-        # First see whether it can be applied: a refused update leaves nothing behind.
+        # A refused update must leave nothing behind, so it is applied before anything is stored.
         done = [TaskWrites(t.path, t.name, written[t.id], t.triggers) for t in tasks]
         changes = update(self.layout, self.state, done, self.environment.next_version)
-        if self.saved is not None and self.is_latest:
-            for task in tasks:
-                yield SaveWrites(self.config, written[task.id], task.id, path_text(task.path))
         self.state.absorb(changes)
         for task_name, channel in changes.ignored:
             yield Warn(f"The update as {task_name!r} wrote to {channel!r}, which is no channel.")
+        base = self.config
         yield from self.save("update")
+        # Only now: whoever dies in between leaves the update done, and its record incomplete.
+        # The other way around, a waiting task would count as finished with these writes.
+        if self.saved is not None and self.is_latest:
+            for task in tasks:
+                yield SaveWrites(base, written[task.id], task.id, path_text(task.path))
 
     def task_for(self, name: str, index: int, task_id: str | None) -> Task:
         """A task for a node that did not really run.

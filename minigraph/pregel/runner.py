@@ -256,18 +256,30 @@ class LoopRunner:
         state, and handing it to a thread takes many times longer than it does. So once one
         has been seen to be quick it is called right here, until it is seen to be slow.
         """
-        known = self.is_quick.get(id(call.function)) if call.chooses else False
-        if known:
-            answer, seconds = timed(call)
+        if not call.chooses:
+            answer, _ = await self.on_thread(call)
+            return answer
+        function = id(call.function)
+        if self.is_quick.get(function):
+            try:
+                answer, seconds = timed(call)
+            except RuntimeError:
+                # It may be one that runs a loop of its own, which it can do only on a thread.
+                self.is_quick[function] = False
+                answer, _ = await self.on_thread(call)
+                return answer
         else:
-            if self.pool is None:
-                threads = self.limit or MAX_THREADS
-                self.pool = ThreadPoolExecutor(threads, thread_name_prefix="minigraph")
-            loop = asyncio.get_running_loop()
-            answer, seconds = await loop.run_in_executor(self.pool, copy_context().run, timed, call)
-        if known is not False:
-            self.is_quick[id(call.function)] = seconds < QUICK
+            answer, seconds = await self.on_thread(call)
+        self.is_quick[function] = seconds < QUICK and self.is_quick.get(function, True)
         return answer
+
+    async def on_thread(self, call: Call) -> tuple[Any, float]:
+        """Call sync user code on one of the run's threads."""
+        if self.pool is None:
+            threads = self.limit or MAX_THREADS
+            self.pool = ThreadPoolExecutor(threads, thread_name_prefix="minigraph")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.pool, copy_context().run, timed, call)
 
     async def next(self) -> Outcome | None:
         """The outcome of the next task to end; None when there is nothing to wait for."""

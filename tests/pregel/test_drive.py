@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.errors import InvalidUpdateError
 from minigraph.graph import END, START, StateGraph
-from minigraph.pregel.drive import AsyncDriver, Driver, finish, need
-from minigraph.pregel.effects import Cancel, Effect, Emit, Next, Start, View
+from minigraph.pregel.drive import AsyncDriver, Driver, afinish, finish, need
+from minigraph.pregel.effects import Cancel, Effect, Emit, Next, Start, Stopped, View
 from minigraph.pregel.plan import Task
 from minigraph.pregel.program import Environment
 from minigraph.pregel.runner import perform
@@ -440,6 +440,37 @@ def test_ctrl_c_takes_in_what_has_just_ended() -> None:
     assert state.metadata["step"] == 1
 
 
+@pytest.mark.parametrize("channel", ["log", "__error__"])
+def test_ctrl_c_while_something_is_stored(way: Any, channel: str) -> None:
+    """It may be stored or not; whoever had been stored before stays, and the run ends at once."""
+
+    class Interrupted(WatchedSaver):
+        pressed = True
+
+        def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+            if self.pressed and task_path.endswith("late") and writes[0][0] == channel:
+                raise KeyboardInterrupt
+            super().put_writes(config, writes, task_id, task_path)
+
+    saver = Interrupted()
+
+    def late(state: State) -> Any:
+        assert saver.event("good").wait(PATIENCE)
+        if saver.pressed and channel == "__error__":
+            raise ValueError("boom")
+        return {"log": ["late"]}
+
+    graph = fan({"good": say("good"), "late": late}, saver)
+    with pytest.raises(KeyboardInterrupt):
+        way.invoke(graph, {"log": []}, CONFIG)
+
+    state = way.state(graph, CONFIG)
+    assert (state.values, state.next) == ({"log": ["good"]}, ("late",))
+    assert [task.error for task in state.tasks] == [None, None]
+    saver.pressed = False
+    assert way.invoke(graph, None, CONFIG) == {"log": ["good", "late"]}
+
+
 def test_closing_a_stream_early(way: Any) -> None:
     """ST-30: what was told is stored, what comes after it does not run."""
     ran: list[str] = []
@@ -567,6 +598,24 @@ def test_a_stream_that_is_dropped() -> None:
 
     assert graph.get_state(CONFIG).next == ("b",)
     assert graph.get_state(CONFIG).metadata["step"] == 1
+
+
+def test_an_async_stream_that_is_dropped() -> None:
+    """The event loop closes it at its end, and what was told is stored."""
+    graph = chain({"a": say("a"), "b": say("b")}, InMemorySaver())
+
+    async def read_one() -> None:
+        async for chunk in graph.astream({"log": []}, CONFIG):
+            assert chunk == {"a": {"log": ["a"]}}
+            break
+        async for state in graph.aget_state_history(CONFIG):
+            assert state.metadata is not None
+            break
+
+    asyncio.run(read_one())
+
+    state = graph.get_state(CONFIG)
+    assert (state.values, state.next) == ({"log": ["a"]}, ("b",))
 
 
 def test_cancelling_whoever_awaits_a_run() -> None:
@@ -817,6 +866,49 @@ def test_a_driver_returns_what_the_program_returns() -> None:
         return told, driver.result
 
     assert asyncio.run(run()) == ([Emit("updates", {"a": 2})], 2)
+
+
+def test_a_program_that_is_stopped_and_just_ends() -> None:
+    """Then, too, whoever wanted to leave leaves."""
+
+    def program() -> Any:
+        try:
+            yield Next()
+        except Stopped:
+            return 5
+
+    class Pressed(Driver):
+        def perform(self, effect: Effect) -> Any:
+            raise KeyboardInterrupt
+
+    class Cancelled(AsyncDriver):
+        async def perform(self, effect: Effect) -> Any:
+            raise asyncio.CancelledError
+
+    with pytest.raises(KeyboardInterrupt):
+        finish(Pressed(None).drive(program()))
+
+    async def run() -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await afinish(Cancelled(None), program())
+
+    asyncio.run(run())
+
+
+def test_finishing_without_looking() -> None:
+    """What is emitted meanwhile is dropped; the result is the program's."""
+    graph = StateGraph(int).add_node("a", lambda n: n + 1).add_edge(START, "a").compile()
+    assert finish(Driver(None).drive(graph.program(1, stream_mode="updates"))) == 2
+    assert asyncio.run(afinish(AsyncDriver(None), graph.program(1, stream_mode="updates"))) == 2
+
+
+def test_something_that_is_no_effect() -> None:
+    """A program that yields anything else is a mistake, and not ignored."""
+    effect: Any = object()
+    with pytest.raises(AssertionError, match="unreachable"):
+        Driver(None).perform(effect)
+    with pytest.raises(AssertionError, match="unreachable"):
+        asyncio.run(AsyncDriver(None).perform(effect))
 
 
 def test_an_emit_is_not_performed() -> None:

@@ -1,0 +1,538 @@
+"""`Pregel`: the face of a graph."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import operator
+import threading
+import time
+from collections.abc import Callable
+from typing import Annotated, Any, TypedDict
+
+import pytest
+
+from minigraph.channels.ephemeral_value import EphemeralValue
+from minigraph.channels.last_value import LastValue
+from minigraph.channels.topic import Topic
+from minigraph.checkpoint.base import BaseCheckpointSaver
+from minigraph.checkpoint.memory import InMemorySaver
+from minigraph.constants import END, START
+from minigraph.errors import EmptyInputError, InvalidUpdateError
+from minigraph.graph import StateGraph
+from minigraph.pregel import Pregel
+from minigraph.pregel.effects import Emit, Start
+from minigraph.pregel.main import chunk, next_version_of, spread_config
+from minigraph.pregel.node import PregelNode, UserFunction
+from minigraph.pregel.selection import Selection
+
+CONFIG: Any = {"configurable": {"thread_id": "t"}}
+
+
+class State(TypedDict, total=False):
+    log: Annotated[list[Any], operator.add]
+    x: int
+
+
+def ab(saver: Any = None, **options: Any) -> Any:
+    """START ─▶ a ─▶ b, the graph of the observations."""
+    builder = StateGraph(State).add_node("a", lambda state: {"log": ["a"], "x": 1})
+    builder.add_node("b", lambda state: {"log": ["b"]}).add_edge(START, "a").add_edge("a", "b")
+    return builder.compile(checkpointer=saver and saver(), **options)
+
+
+# ---------------------------------------------------------------- a graph by hand
+
+
+def by_hand(**options: Any) -> Pregel:
+    """A graph that nobody authored: two nodes, and the channels between them."""
+    nodes = {
+        "one": PregelNode(
+            "one",
+            ("a",),
+            Selection("a"),
+            bound=UserFunction(lambda text: text + text),
+            writers=(lambda result: [("b", result), ("c", result)],),
+        ),
+        "two": PregelNode(
+            "two",
+            ("b",),
+            Selection("b"),
+            bound=UserFunction(lambda text: text + "foo"),
+            writers=(lambda result: [("c", result)],),
+        ),
+    }
+    channels: Any = {
+        "a": EphemeralValue(str, key="a"),
+        "b": EphemeralValue(str, key="b"),
+        "c": Topic(str, accumulate=True, key="c"),
+    }
+    return Pregel(
+        nodes=nodes,
+        channels=channels,
+        **{"input_channels": "a", "output_channels": ["b", "c"], **options},
+    )
+
+
+class TestByHand:
+    def test_it_runs(self, way: Any) -> None:
+        """SS-50, SS-51: as observed; `values` is what it tells unless it is asked."""
+        graph = by_hand()
+        assert way.invoke(graph, "foo") == {"c": ["foofoo", "foofoofoo"]}
+        assert way.stream(graph, "foo") == [
+            {"b": "foofoo", "c": ["foofoo"]},
+            {"c": ["foofoo", "foofoofoo"]},
+        ]
+        assert way.stream(graph, "foo", stream_mode="updates") == [
+            {"one": {"b": "foofoo", "c": "foofoo"}},
+            {"two": {"c": "foofoofoo"}},
+        ]
+
+    def test_channels_for_input_output_and_streams(self, way: Any) -> None:
+        """One name means a bare value, several mean a dict."""
+        assert way.invoke(by_hand(output_channels="c"), "foo") == ["foofoo", "foofoofoo"]
+        two_ways_in = by_hand(input_channels=["a", "b"])
+        result = way.invoke(two_ways_in, {"a": "x", "b": "y", "z": 1})
+        assert result == {"c": ["xx", "yfoo", "xxfoo"]}
+        shown = by_hand(output_channels="c", stream_channels=["b"])
+        assert way.stream(shown, "foo") == [{"b": "foofoo"}]
+        assert way.invoke(shown, "foo") == ["foofoo", "foofoofoo"]
+
+    def test_inputs_that_start_nothing(self, way: Any) -> None:
+        """SG-44."""
+        graph = by_hand(input_channels=["a", "b"])
+        with pytest.raises(EmptyInputError, match=r"no key of \['a', 'b'\]"):
+            way.invoke(graph, {"z": 1})
+        with pytest.raises(InvalidUpdateError, match="must be a dict"):
+            way.invoke(graph, "foo")
+
+    def test_a_thread_of_it(self, way: Any) -> None:
+        """Snapshots show the stream channels; without START, an update must say whose it is."""
+        graph = by_hand(checkpointer=InMemorySaver())
+        with pytest.raises(InvalidUpdateError, match="No node has run yet"):
+            way.update(graph, CONFIG, "bar")
+        way.invoke(graph, "foo", CONFIG)
+        assert way.state(graph, CONFIG).values == {"c": ["foofoo", "foofoofoo"]}
+        way.update(graph, CONFIG, "bar", "one")
+        state = way.state(graph, CONFIG)
+        assert (state.values["b"], state.next) == ("bar", ("two",))
+        assert way.invoke(graph, None, CONFIG)["c"][2:] == ["bar", "barfoo"]
+
+    def test_a_loop(self, way: Any) -> None:
+        """SS-50: as observed: a node that listens to what it writes, until it writes nothing."""
+        node = PregelNode(
+            "double",
+            ("v",),
+            Selection("v"),
+            bound=UserFunction(lambda text: text + text if len(text) < 10 else None),
+            writers=(lambda result: [("v", result)] if result else [],),
+        )
+        graph = Pregel(
+            nodes={"double": node},
+            channels={"v": LastValue(str, "v")},
+            input_channels="v",
+            output_channels=["v"],
+            checkpointer=InMemorySaver(),
+        )
+        assert way.invoke(graph, "a", CONFIG) == {"v": "a" * 16}
+        # CP-61: with a single node, an update needs not say whose it is.
+        way.update(graph, CONFIG, "bbbb")
+        assert way.state(graph, CONFIG).next == ("double",)
+        assert way.invoke(graph, None, CONFIG) == {"v": "b" * 16}
+
+    def test_what_it_shows_of_itself(self) -> None:
+        graph = by_hand(name="mine")
+        assert [*graph.nodes] == ["one", "two"]
+        assert [*graph.channels] == ["a", "b", "c"]
+        assert graph.trigger_to_nodes == {"a": ["one"], "b": ["two"]}
+        assert graph.get_name() == "mine"
+        assert graph.stream_channels == graph.output_channels == ["b", "c"]
+
+
+# ---------------------------------------------------------------- streams
+
+
+class TestStreams:
+    def test_single_modes(self, way: Any) -> None:
+        """ST-01, ST-10, ST-11: as observed."""
+        assert way.stream(ab(), {"log": ["i"]}, stream_mode="values") == [
+            {"log": ["i"]},
+            {"log": ["i", "a"], "x": 1},
+            {"log": ["i", "a", "b"], "x": 1},
+        ]
+        updates = [{"a": {"log": ["a"], "x": 1}}, {"b": {"log": ["b"]}}]
+        assert way.stream(ab(), {"log": ["i"]}, stream_mode="updates") == updates
+        assert way.stream(ab(), {"log": ["i"]}) == updates  # ST-03
+
+    def test_lists_of_modes(self, way: Any) -> None:
+        """ST-01, ST-19: pairs, also for a list of one; updates before the values they made."""
+        assert way.stream(ab(), {"log": []}, stream_mode=["updates"]) == [
+            ("updates", {"a": {"log": ["a"], "x": 1}}),
+            ("updates", {"b": {"log": ["b"]}}),
+        ]
+        both = way.stream(ab(), {"log": []}, stream_mode=["values", "updates"])
+        assert [mode for mode, _ in both] == ["values", "updates", "values", "updates", "values"]
+        assert way.stream(ab(), {"log": []}, stream_mode=["updates", "values"]) == both
+        assert way.stream(ab(), {"log": []}, stream_mode=[]) == []
+
+    def test_output_keys(self, way: Any) -> None:
+        """ST-12: as observed."""
+        assert way.stream(ab(), {"log": []}, stream_mode="values", output_keys=["x"]) == [{"x": 1}]
+        assert way.stream(ab(), {"log": []}, output_keys=["x"]) == [{"a": {"x": 1}}, {"b": None}]
+        assert way.stream(ab(), {"log": []}, stream_mode="values", output_keys="x") == [1]
+        assert way.stream(ab(), {"log": []}, output_keys="x") == [{"a": 1}, {"b": None}]
+        assert way.invoke(ab(), {"log": []}, output_keys="x") == 1
+        assert way.invoke(ab(), {"log": []}, output_keys=["log"]) == {"log": ["a", "b"]}
+
+    def test_names_that_do_not_exist(self, way: Any) -> None:
+        """Refused, before anything has run."""
+        for call in (way.invoke, way.stream):
+            with pytest.raises(ValueError, match="output_keys names 'nope', which is no channel"):
+                call(ab(), {"log": []}, output_keys=["log", "nope"])
+            with pytest.raises(ValueError, match="output_keys names 'nope'"):
+                call(ab(), {"log": []}, output_keys="nope")
+            with pytest.raises(ValueError, match="stream_mode 'nope' does not exist"):
+                call(ab(), {"log": []}, stream_mode="nope")
+            with pytest.raises(ValueError, match="stream_mode 'nope' does not exist"):
+                call(ab(), {"log": []}, stream_mode=["values", "nope"])
+
+    def test_invoke_in_other_modes(self, way: Any) -> None:
+        """ST-04: all chunks, as a list."""
+        updates = [{"a": {"log": ["a"], "x": 1}}, {"b": {"log": ["b"]}}]
+        assert way.invoke(ab(), {"log": []}, stream_mode="updates") == updates
+        assert way.invoke(ab(), {"log": []}, stream_mode=["values", "updates"]) == [
+            ("values", {"log": []}),
+            ("updates", updates[0]),
+            ("values", {"log": ["a"], "x": 1}),
+            ("updates", updates[1]),
+            ("values", {"log": ["a", "b"], "x": 1}),
+        ]
+        assert way.invoke(ab(), {"log": []}, stream_mode="updates", output_keys="x") == [
+            {"a": 1},
+            {"b": None},
+        ]
+
+    def test_invoke_shows_outputs_and_streams_show_all(self, way: Any) -> None:
+        """SG-07, in each of its ways."""
+
+        class Out(TypedDict):
+            x: int
+
+        builder = StateGraph(State, output_schema=Out)
+        builder.add_node("a", lambda s: {"log": ["a"], "x": 1}).add_edge(START, "a")
+        graph = builder.compile()
+        assert way.invoke(graph, {"log": []}) == {"x": 1}
+        assert way.invoke(graph, {"log": []}, stream_mode="updates") == [{"a": {"x": 1}}]
+        assert way.stream(graph, {"log": []}) == [{"a": {"log": ["a"], "x": 1}}]
+        assert way.stream(graph, {"log": []}, stream_mode="values")[-1] == {"log": ["a"], "x": 1}
+
+    def test_updates_follow_the_order_of_finishing(self, way: Any) -> None:
+        """SS-04: and the state follows the order of names."""
+        first_done = threading.Event()
+
+        def slow(state: State) -> Any:
+            first_done.wait(20)
+            return {"log": ["a"]}
+
+        builder = StateGraph(State).add_node("a", slow).add_node("b", lambda s: {"log": ["b"]})
+        graph = builder.add_edge(START, "a").add_edge(START, "b").compile()
+        if way.is_async:
+
+            async def read() -> list[Any]:
+                chunks = []
+                async for each in graph.astream({"log": []}, stream_mode=["updates", "values"]):
+                    chunks.append(each)
+                    if "b" in each[1]:
+                        first_done.set()
+                return chunks
+
+            chunks = asyncio.run(read())
+        else:
+            chunks = []
+            for each in graph.stream({"log": []}, stream_mode=["updates", "values"]):
+                chunks.append(each)
+                if "b" in each[1]:
+                    first_done.set()
+        assert chunks == [
+            ("values", {"log": []}),
+            ("updates", {"b": {"log": ["b"]}}),
+            ("updates", {"a": {"log": ["a"]}}),
+            ("values", {"log": ["a", "b"]}),
+        ]
+
+    def test_a_failing_task_tells_nothing(self, way: Any) -> None:
+        """ST-20: the exception is raised from the iterator."""
+        builder = StateGraph(State).add_node("a", lambda state: {"log": ["a"]})
+        builder.add_node("bad", lambda state: 1 / 0).add_edge(START, "a").add_edge("a", "bad")
+        chunks: list[Any] = []
+        with pytest.raises(ZeroDivisionError):
+            way.stream_into(chunks, builder.compile(), {"log": []})
+        assert chunks == [{"a": {"log": ["a"]}}]
+
+    def test_a_stream_runs_only_while_it_is_read(self) -> None:
+        """ST-30: nothing before the first `next`, and nothing ahead of the reader."""
+        ran: list[str] = []
+        builder = StateGraph(State)
+        for name in "ab":
+            builder.add_node(name, lambda state, name=name: ran.append(name))
+        graph = builder.add_edge(START, "a").add_edge("a", "b").compile()
+        stream = graph.stream({"log": []})
+        assert ran == []
+        next(stream)
+        assert ran == ["a"]
+        next(stream)
+        assert ran == ["a", "b"]
+
+    def test_values_told_are_not_the_next_ones(self, way: Any) -> None:
+        """Each chunk is a dict of its own, so a reader may keep it."""
+        chunks = way.stream(ab(), {"log": []}, stream_mode="values")
+        assert len({id(each) for each in chunks}) == 3
+        assert [len(each["log"]) for each in chunks] == [0, 1, 2]
+
+
+# ---------------------------------------------------------------- batches
+
+
+class TestBatch:
+    def graph(self, saver: Any = None) -> Any:
+        def node(state: State, config: Any) -> Any:
+            time.sleep(0.002 * (5 - state["x"]))  # the later, the quicker
+            if state["x"] < 0:
+                raise ValueError("negative")
+            return {"log": [config["metadata"].get("who", "nobody")]}
+
+        builder = StateGraph(State).add_node("a", node).add_edge(START, "a")
+        return builder.compile(checkpointer=saver and saver())
+
+    def test_results_in_the_order_of_inputs(self, way: Any) -> None:
+        """MR-11: each run is its own."""
+        inputs = [{"log": [f"in {i}"], "x": i} for i in range(5)]
+        expected = [{"log": [f"in {i}", "nobody"], "x": i} for i in range(5)]
+        assert way.batch(self.graph(), inputs) == expected
+        assert way.batch(self.graph(), []) == []
+
+    def test_one_config_for_all_or_one_for_each(self, way: Any) -> None:
+        inputs = [{"log": [], "x": i} for i in range(3)]
+        for_all: Any = {"metadata": {"who": "all"}}
+        for_each: Any = [{"metadata": {"who": who}} for who in "abc"]
+        told = [result["log"] for result in way.batch(self.graph(), inputs, for_all)]
+        assert told == [["all"]] * 3
+        told = [result["log"] for result in way.batch(self.graph(), inputs, for_each)]
+        assert told == [["a"], ["b"], ["c"]]
+        with pytest.raises(ValueError, match="batch got 3 inputs but 2 configs"):
+            way.batch(self.graph(), inputs, for_each[:2])
+
+    def test_many_threads_at_once(self, way: Any) -> None:
+        """One saver, and a thread of its own for each input."""
+        graph = self.graph(InMemorySaver)
+        configs: Any = [{"configurable": {"thread_id": str(i)}} for i in range(20)]
+        for _ in range(2):
+            way.batch(graph, [{"log": [i], "x": 4} for i in range(20)], configs)
+        logs = [way.state(graph, config).values["log"] for config in configs]
+        assert logs == [[i, "nobody"] * 2 for i in range(20)]
+
+    def test_exceptions(self, way: Any) -> None:
+        """Raised, or put in the place of the result."""
+        inputs = [{"log": [], "x": 1}, {"log": [], "x": -1}, {"log": [], "x": 2}]
+        with pytest.raises(ValueError, match="negative"):
+            way.batch(self.graph(), inputs)
+        one, bad, two = way.batch(self.graph(), inputs, return_exceptions=True)
+        assert (one, two) == ({"log": ["nobody"], "x": 1}, {"log": ["nobody"], "x": 2})
+        assert isinstance(bad, ValueError)
+
+    def test_options(self, way: Any) -> None:
+        """As for `invoke`."""
+        inputs = [{"log": [], "x": 1}] * 2
+        assert way.batch(self.graph(), inputs, output_keys="x") == [1, 1]
+        assert (
+            way.batch(self.graph(), inputs, stream_mode="updates")
+            == [[{"a": {"log": ["nobody"]}}]] * 2
+        )
+
+    @pytest.mark.parametrize("limit", [1, 2])
+    def test_how_many_at_once(self, way: Any, limit: int) -> None:
+        """MR-10: `max_concurrency` of the first config is the batch's."""
+        at_work, peak, lock = [0], [0], threading.Lock()
+
+        def node(state: State) -> None:
+            with lock:
+                at_work[0] += 1
+                peak[0] = max(peak[0], at_work[0])
+            time.sleep(0.01)
+            with lock:
+                at_work[0] -= 1
+
+        graph = StateGraph(State).add_node("a", node).add_edge(START, "a").compile()
+        way.batch(graph, [{"log": []}] * 6, {"max_concurrency": limit})
+        assert peak == [limit]
+
+    def test_the_callers_context(self, way: Any) -> None:
+        """Each run has a copy of it."""
+        var = contextvars.ContextVar("var", default="unset")
+        seen: list[str] = []
+
+        def node(state: State) -> None:
+            seen.append(var.get())
+            var.set("changed")
+
+        graph = StateGraph(State).add_node("a", node).add_edge(START, "a").compile()
+        token = var.set("caller")
+        way.batch(graph, [{"log": []}] * 3)
+        assert (seen, var.get()) == (["caller"] * 3, "caller")
+        var.reset(token)
+
+    def test_a_batch_inside_a_node(self, way: Any) -> None:
+        """Threads are the batch's own, so it may be called from anywhere."""
+        inner = ab()
+
+        def node(state: State) -> Any:
+            results = inner.batch([{"log": [i]} for i in range(40)])
+            return {"log": [len(results)]}
+
+        graph = StateGraph(State).add_node("a", node).add_edge(START, "a").compile()
+        assert way.batch(graph, [{"log": []}] * 5) == [{"log": [40]}] * 5
+
+
+def test_spread_config() -> None:
+    one: Any = {"tags": ["t"]}
+    assert spread_config(None, 2) == [None, None]
+    assert spread_config(one, 2) == [one, one]
+    assert spread_config((one, {}), 2) == [one, {}]
+    with pytest.raises(ValueError, match="batch got 1 inputs but 2 configs"):
+        spread_config([one, {}], 1)
+
+
+def test_chunk() -> None:
+    """ST-01."""
+    emitted = Emit("values", {"x": 1})
+    assert chunk(emitted, "values") == {"x": 1}
+    assert chunk(emitted, ["values"]) == ("values", {"x": 1})
+
+
+# ---------------------------------------------------------------- versions and programs
+
+
+class IntegerSaver(InMemorySaver):
+    """A saver that numbers versions as the base class does."""
+
+    def get_next_version(self, current: Any, channel: None) -> Any:
+        return BaseCheckpointSaver.get_next_version(self, current, channel)
+
+
+def test_versions_are_the_savers(way: Any) -> None:
+    """SS-26, CP-05: integers from 1 with the base class's numbering, as observed."""
+    graph = ab(IntegerSaver)
+    way.invoke(graph, {"log": []}, CONFIG)
+    rows = [*graph.checkpointer.list(CONFIG)][::-1]
+    assert [row.checkpoint["channel_versions"] for row in rows] == [
+        {"__start__": 1},
+        {"__start__": 2, "log": 2, "branch:to:a": 2},
+        {"__start__": 2, "log": 3, "branch:to:a": 3, "x": 3, "branch:to:b": 3},
+        {"__start__": 2, "log": 4, "branch:to:a": 3, "x": 3, "branch:to:b": 4},
+    ]
+    assert way.invoke(graph, {"log": ["more"]}, CONFIG)["log"] == ["a", "b", "more", "a", "b"]
+
+
+def test_next_version_of() -> None:
+    """SS-26: 1, 2, 3 without a saver; else its own, of the newest of all."""
+    count = next_version_of(None)
+    assert [count(None), count(1), count(41)] == [1, 2, 42]
+    text = next_version_of(InMemorySaver())
+    assert text(None).startswith("00000000000000000000000000000001.")
+    assert text(text(None)).startswith("00000000000000000000000000000002.")
+
+
+def test_a_program_is_a_run_without_a_driver() -> None:
+    """Its arguments are checked at once; its effects come when they are asked for."""
+    graph = ab()
+    with pytest.raises(ValueError, match="recursion_limit"):
+        graph.program({}, {"recursion_limit": 0})
+    with pytest.raises(ValueError, match="does not exist"):
+        graph.program({}, stream_mode="nope")
+    program = graph.program({"log": ["in"]}, stream_mode="updates")
+    effect = next(program)
+    assert isinstance(effect, Start)
+    assert [task.name for task in effect.tasks] == [START]
+    assert effect.tasks[0].input == {"log": ["in"]}
+    program.close()
+
+
+# ---------------------------------------------------------------- sync and async
+
+
+@pytest.mark.parametrize(
+    "name", ["invoke", "stream", "batch", "get_state", "get_state_history", "update_state"]
+)
+def test_a_method_and_its_twin_take_the_same(name: str) -> None:
+    """ST-31: the same parameters, in the same order, with the same defaults."""
+
+    def parameters(method: Callable[..., Any]) -> list[Any]:
+        return [
+            (p.name, p.kind, p.default, p.annotation)
+            for p in inspect.signature(method).parameters.values()
+        ]
+
+    assert parameters(getattr(Pregel, name)) == parameters(getattr(Pregel, f"a{name}"))
+
+
+def test_one_thread_by_both_ways() -> None:
+    """A thread does not know how it was run."""
+    graph = ab(InMemorySaver, interrupt_before=["b"])
+    graph.invoke({"log": ["in"]}, CONFIG)
+    assert asyncio.run(graph.ainvoke(None, CONFIG))["log"] == ["in", "a", "b"]
+    assert asyncio.run(graph.aget_state(CONFIG)) == graph.get_state(CONFIG)
+
+
+def test_a_graph_that_is_called_with_a_nodes_config(way: Any) -> None:
+    """Its checkpoints stand in the thread under the task's namespace, and not in the root's."""
+    saver = InMemorySaver()
+    inner = ab(None).builder.compile(checkpointer=saver)
+
+    def node(state: State, config: Any) -> Any:
+        return {"log": inner.invoke({"log": ["in"]}, config)["log"]}
+
+    builder = StateGraph(State).add_node("outer", node).add_edge(START, "outer")
+    graph = builder.compile(checkpointer=saver)
+
+    assert way.invoke(graph, {"log": []}, CONFIG) == {"log": ["in", "a", "b"]}
+
+    history = way.history(graph, CONFIG)
+    assert [state.next for state in history] == [(), ("outer",), (START,)]
+    namespace = f"outer:{history[1].tasks[0].id}"
+    assert [*saver.storage["t"]] == ["", namespace]
+    place: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": namespace}}
+    assert way.state(inner, place).values == {"log": ["in", "a", "b"], "x": 1}
+    states = way.history(inner, place)
+    assert [state.next for state in states] == [(), ("b",), ("a",), (START,)]
+    # It is planned as it was run: what its tasks wrote is found under their ids.
+    assert [task.result for state in states[1:3] for task in state.tasks] == [
+        {"log": ["b"]},
+        {"log": ["a"], "x": 1},
+    ]
+    way.update(inner, place, {"log": ["u"]})
+    assert way.state(inner, place).values["log"] == ["in", "a", "b", "u"]
+    assert way.history(graph, CONFIG) == history
+
+
+def test_one_graph_in_many_threads() -> None:
+    """A compiled graph keeps nothing of its runs, so it can be shared."""
+    graph = ab(InMemorySaver)
+    results: dict[int, Any] = {}
+
+    def run(i: int) -> None:
+        config: Any = {"configurable": {"thread_id": i}}
+        for _ in range(5):
+            results[i] = graph.invoke({"log": [i]}, config)
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert results == {i: {"log": [i, "a", "b"] * 5, "x": 1} for i in range(8)}
+
+
+def test_the_end_is_no_node() -> None:
+    """SG-13."""
+    assert END not in ab().nodes

@@ -1,0 +1,221 @@
+"""A task's surroundings: what user code can see while it runs."""
+
+from __future__ import annotations
+
+import operator
+from typing import Annotated, Any, TypedDict
+
+import pytest
+
+from minigraph.channels.binop import BinaryOperatorAggregate
+from minigraph.channels.last_value import LastValue
+from minigraph.checkpoint.memory import InMemorySaver
+from minigraph.config import RunnableConfig, get_config
+from minigraph.graph import START, StateGraph
+from minigraph.pregel.effects import View
+from minigraph.pregel.layout import Layout
+from minigraph.pregel.live import hydrate
+from minigraph.pregel.node import PregelNode, UserFunction
+from minigraph.pregel.plan import Task
+from minigraph.pregel.running import Running, task_config
+from minigraph.pregel.selection import Selection
+from minigraph.types import Send
+
+CHANNELS: dict[str, Any] = {
+    "x": LastValue(int, "x"),
+    "log": BinaryOperatorAggregate(list, operator.add, "log"),
+}
+LAYOUT = Layout(
+    {},
+    CHANNELS,
+    input_channels=Selection("x"),
+    output_channels=Selection("x"),
+    stream_channels=Selection("x"),
+)
+
+
+def make_task(path: Any = ("__pregel_pull", "a"), **parts: Any) -> Task:
+    node = PregelNode("a", ("to a",), Selection("x"), **parts)
+    return Task("42", "a", path, 5, ("to a",), (), "a:42", node)
+
+
+def make_view(config: Any, results: Any = None) -> View:
+    state = hydrate(LAYOUT, {"channel_values": {"x": 1}, "channel_versions": {"x": 1}})
+    return View(config, 3, state, results)
+
+
+class TestTaskConfig:
+    def test_of_a_bare_call(self) -> None:
+        """MR-06, MR-03: without a thread, and without anything from the caller."""
+        assert task_config(make_task(), make_view({})) == {
+            "tags": [],
+            "metadata": {
+                "langgraph_step": 3,
+                "langgraph_node": "a",
+                "langgraph_triggers": ("to a",),
+                "langgraph_path": ("__pregel_pull", "a"),
+                "langgraph_checkpoint_ns": "a:42",
+            },
+            "configurable": {
+                "checkpoint_ns": "a:42",
+                "checkpoint_id": None,
+                "checkpoint_map": {"": None},
+            },
+        }
+
+    def test_of_a_full_one(self) -> None:
+        """MR-06: the caller's first, then the node's, then which task it is."""
+        config: Any = {
+            "tags": ["mine"],
+            "metadata": {"m": 1, "n": 1, "langgraph_step": "not mine to say"},
+            "configurable": {"thread_id": "t", "checkpoint_id": "7", "key": "value"},
+            "recursion_limit": 9,
+            "max_concurrency": 2,
+            "callbacks": ["kept"],
+        }
+        task = make_task(tags=("nodes",), metadata={"n": 2})
+        assert task_config(task, make_view(config)) == {
+            "tags": ["mine", "nodes"],
+            "metadata": {
+                "m": 1,
+                "n": 2,
+                "thread_id": "t",
+                "langgraph_step": 3,
+                "langgraph_node": "a",
+                "langgraph_triggers": ("to a",),
+                "langgraph_path": ("__pregel_pull", "a"),
+                "langgraph_checkpoint_ns": "a:42",
+            },
+            "configurable": {
+                "thread_id": "t",
+                "checkpoint_ns": "a:42",
+                "checkpoint_id": None,
+                "checkpoint_map": {"": "7"},
+                "key": "value",
+            },
+            "recursion_limit": 9,
+            "max_concurrency": 2,
+            "callbacks": ["kept"],
+        }
+        assert config["metadata"] == {"m": 1, "n": 1, "langgraph_step": "not mine to say"}
+
+    def test_the_callers_own_thread_id_in_metadata_stays(self) -> None:
+        config: Any = {"metadata": {"thread_id": "own"}, "configurable": {"thread_id": "t"}}
+        assert task_config(make_task(), make_view(config))["metadata"]["thread_id"] == "own"
+
+    def test_in_a_nest_of_graphs(self) -> None:
+        """SB-02: the map grows by one place for each level."""
+        config: Any = {
+            "configurable": {
+                "checkpoint_ns": "outer:1",
+                "checkpoint_id": "7",
+                "checkpoint_map": {"": "6"},
+            }
+        }
+        place = task_config(make_task(), make_view(config))["configurable"]
+        assert place["checkpoint_map"] == {"": "6", "outer:1": "7"}
+
+
+class TestRunning:
+    def test_the_config_is_made_once_and_only_when_asked_for(self) -> None:
+        running = Running(make_task(), make_view({"tags": ["t"]}))
+        assert running.config is running.config
+        assert running.config["tags"] == ["t"]
+
+    def test_it_reads_the_state_after_given_writes(self) -> None:
+        """SG-50."""
+        running = Running(make_task(), make_view({}))
+        assert running.read(Selection(["x", "log"]), [("log", [1])]) == {"x": 1, "log": [1]}
+
+    @pytest.mark.parametrize(
+        ("path", "results", "calls", "written"),
+        [
+            pytest.param(("__pregel_pull", "a"), None, [("mapped", 5)], "called", id="triggered"),
+            pytest.param(("__pregel_push", 0, False), None, [5], "called", id="sent"),
+            pytest.param(("__interrupt__", 0), {"42": "given"}, [], "given", id="given"),
+            pytest.param(("__interrupt__", 0), {"42": None}, [], None, id="given None"),
+        ],
+    )
+    def test_the_walk(self, path: Any, results: Any, calls: Any, written: Any) -> None:
+        """CS-31, CP-60: a Send's argument is not mapped; a given result is not called for."""
+        task = make_task(
+            path,
+            mapper=lambda value: ("mapped", value),
+            bound=UserFunction(lambda value: "called"),
+            writers=(lambda result: [("x", result)],),
+        )
+        walk = Running(task, make_view({}, results)).walk()
+        seen = []
+        with pytest.raises(StopIteration) as end:
+            answer = None
+            while True:
+                call = walk.send(answer)
+                seen.extend(call.arguments)
+                answer = call.function(*call.arguments)
+        assert end.value.value == [("x", written)]
+        assert seen == calls
+
+
+# ---------------------------------------------------------------- in a run
+
+
+class State(TypedDict, total=False):
+    log: Annotated[list[Any], operator.add]
+
+
+def test_what_a_node_sees_in_a_run(way: Any) -> None:
+    """MR-06: keys of the user's, the task's place, and the same by `get_config`."""
+    seen: dict[str, Any] = {}
+
+    def node(state: State, config: RunnableConfig) -> None:
+        seen["node"] = config
+
+    def path(state: State, config: RunnableConfig) -> Any:
+        seen["path"] = config
+        return [Send("sent", 1)]
+
+    def sent(arg: int) -> None:
+        seen["sent"] = get_config()
+
+    builder = StateGraph(State).add_node("a", node, metadata={"nm": 1}).add_node("sent", sent)
+    builder.add_edge(START, "a").add_conditional_edges("a", path)
+    graph = builder.compile(checkpointer=InMemorySaver())
+    config: Any = {
+        "configurable": {"thread_id": "1", "mine": "m"},
+        "metadata": {"um": 2},
+        "tags": ["t"],
+    }
+
+    way.invoke(graph, {"log": []}, config)
+
+    ids = [
+        state.config["configurable"]["checkpoint_id"]
+        for state in reversed(way.history(graph, {"configurable": {"thread_id": "1"}}))
+    ]
+    namespace = seen["node"]["configurable"]["checkpoint_ns"]
+    assert seen["node"] == {
+        "configurable": {
+            "thread_id": "1",
+            "mine": "m",
+            "checkpoint_ns": namespace,
+            "checkpoint_id": None,
+            "checkpoint_map": {"": ids[1]},
+        },
+        "metadata": {
+            "um": 2,
+            "nm": 1,
+            "thread_id": "1",
+            "langgraph_step": 1,
+            "langgraph_node": "a",
+            "langgraph_triggers": ("branch:to:a",),
+            "langgraph_path": ("__pregel_pull", "a"),
+            "langgraph_checkpoint_ns": namespace,
+        },
+        "tags": ["t"],
+    }
+    assert namespace.startswith("a:")
+    assert seen["path"] is seen["node"]
+    assert seen["sent"]["metadata"]["langgraph_path"] == ("__pregel_push", 0, False)
+    assert seen["sent"]["metadata"]["langgraph_triggers"] == ("__pregel_push",)
+    assert seen["sent"]["metadata"]["langgraph_step"] == 2
+    assert seen["sent"]["configurable"]["checkpoint_map"] == {"": ids[2]}
