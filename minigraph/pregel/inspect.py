@@ -239,21 +239,23 @@ class Editor:
             yield from special[first.as_node](first.values)
         elif first.as_node == END:
             yield from self.clear(first.values)
-        elif len(updates) == 1 and first.values is None and first.as_node is None:
+        elif self.saved and len(updates) == 1 and first.values is None and first.as_node is None:
             yield from self.save("update")
         else:
             yield from self.as_nodes(updates)
 
     def as_input(self, values: Any) -> Generator[Effect, Any, None]:
-        """Store the values as an input that nobody has run yet (CP-65)."""
+        """Store the values as an input that nobody has run yet, beside what waits (CP-65)."""
         writes = input_writes(self.layout.input_channels, values)
         if not writes:
             raise InvalidUpdateError(
                 f"Received no input writes for {list(self.layout.input_channels.names)}."
             )
-        given_up = [TaskWrites(t.path, t.name, (), t.triggers) for t in self.waiting()]
-        self.apply([*given_up, TaskWrites((), INPUT, writes, ())])
+        self.apply([TaskWrites((), INPUT, writes, ())])
+        base, base_id = self.config, self.checkpoint_id
         yield from self.save("input")
+        if self.saved is not None and self.is_latest:
+            yield SaveWrites(base, writes, str(uuid5(UUID(base_id), INPUT)), "")
 
     def clear(self, values: Any) -> Generator[Effect, Any, None]:
         """End the open super-step with what is there; nothing waits any more (CP-66)."""
@@ -381,9 +383,8 @@ class Editor:
         before: dict[str, Version] = self.saved.checkpoint["channel_versions"] if self.saved else {}
         step = self.step if source == "input" or self.saved else self.step + 1
         id = self.environment.new_id(step)
-        if source != "input":
-            # Not every node that waits listens to what this update touched: ask them all.
-            self.state.updated = None
+        # Not every node that waits listens to what this update touched: ask them all.
+        self.state.updated = None
         yield Save(
             self.config,
             self.state.to_checkpoint(id, self.environment.now()),

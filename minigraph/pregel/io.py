@@ -18,12 +18,17 @@ from minigraph.pregel.selection import Selection
 
 
 def read_after(state: LiveState, writes: Sequence[Write], selection: Selection) -> Any:
-    """What is read when `writes` have already been applied. The state itself does not change."""
+    """What is read if these `writes` were all that the super-step made (SG-50).
+
+    So what lives for one super-step is gone, unless they write it anew. The state itself does
+    not change.
+    """
     readable = dict(state.readable)
-    for name, values in grouped(writes).items():
+    batches = grouped(writes)
+    for name in state.restless.union(batches):
         if name in selection.members:
             channel = state.channels[name].copy()
-            channel.update(values)
+            channel.update(batches.get(name, ()))
             if channel.is_available():
                 readable[name] = channel.get()
             else:

@@ -1,0 +1,156 @@
+"""Going on: what edges, routes and Commands write."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+import pytest
+
+from minigraph.constants import END, START, TASKS
+from minigraph.errors import InvalidUpdateError
+from minigraph.graph.branch import (
+    BranchSpec,
+    branch_channel,
+    command_routes,
+    go_to,
+    join_channel,
+)
+from minigraph.types import Command, Send
+
+
+class State(TypedDict):
+    x: int
+
+
+def test_names_of_channels() -> None:
+    """SG-10: a join's names follow the order given."""
+    assert branch_channel("b") == "branch:to:b"
+    assert join_channel(["b", "a"], "c") == "join:b+a:c"
+
+
+def test_go_to() -> None:
+    """SG-12, SG-13, CS-32."""
+    assert go_to("b") == [("branch:to:b", None)]
+    assert go_to(END) == []
+    assert go_to(Send("b", 1)) == [(TASKS, Send("b", 1))]
+
+
+B, C = ("branch:to:b", None), ("branch:to:c", None)
+SENT = (TASKS, Send("b", 1))
+
+
+@pytest.mark.parametrize(
+    ("result", "writes"),
+    [
+        pytest.param(None, [], id="None"),
+        pytest.param({"goto": "b"}, [], id="dict"),
+        pytest.param("b", [], id="text"),
+        pytest.param(5, [], id="number"),
+        pytest.param(Send("b", 1), [SENT], id="bare Send"),
+        pytest.param(Command(update={"x": 1}), [], id="no goto"),
+        pytest.param(Command(goto="b"), [B], id="name"),
+        pytest.param(Command(goto=["b", "c"]), [B, C], id="list"),
+        pytest.param(Command(goto=("c", "b")), [C, B], id="tuple"),
+        pytest.param(Command(goto=Send("b", 1)), [SENT], id="Send"),
+        pytest.param(Command(goto=["c", Send("b", 1)]), [C, SENT], id="mixed"),
+        pytest.param(Command(goto=END), [], id="END"),
+        pytest.param(Command(goto=["b", 5, None, END]), [B], id="other kinds are ignored"),
+        pytest.param(Command(goto=5), [], id="number as goto"),
+        pytest.param(Command(goto="zz"), [("branch:to:zz", None)], id="unknown name"),
+        pytest.param(Command(graph=Command.PARENT, goto="b"), [], id="for another graph"),
+        pytest.param(Command(resume=1, goto="b"), [B], id="resume means nothing here"),
+        pytest.param(
+            [Command(goto="b"), {"x": 1}, Command(goto="c")], [B, C], id="list of Commands"
+        ),
+        pytest.param([Send("b", 1), Command(goto="c")], [SENT, C], id="Send in a list"),
+    ],
+)
+def test_command_routes(result: Any, writes: Any) -> None:
+    """CS-02 to CS-05."""
+    assert command_routes(result) == writes
+
+
+class TestDeclare:
+    def test_without_a_map_a_choice_is_a_name(self) -> None:
+        spec = BranchSpec.declare(lambda state: "b", None)
+        assert (spec.ends, spec.schema) == (None, None)
+
+    def test_with_a_dict(self) -> None:
+        ends = {True: "b", False: END}
+        assert BranchSpec.declare(lambda state: True, ends).ends == ends
+
+    def test_with_a_list(self) -> None:
+        """SG-51: of names, which then stand for themselves."""
+        assert BranchSpec.declare(lambda state: "b", ["b", END]).ends == {"b": "b", END: END}
+
+    def test_with_an_annotation(self) -> None:
+        """SG-51: a `Literal` declares the targets; a map beats it."""
+
+        def path(state: State) -> Literal["b", "c"]:
+            return "b"
+
+        assert BranchSpec.declare(path, None).ends == {"b": "b", "c": "c"}
+        assert BranchSpec.declare(path, {"b": "z"}).ends == {"b": "z"}
+        assert BranchSpec.declare(path, None).schema is State
+
+
+class TestWrites:
+    @pytest.mark.parametrize(
+        ("choice", "writes"),
+        [
+            ("b", [B]),
+            (["b", "c"], [B, C]),
+            (("c", "b"), [C, B]),
+            (["b", "b"], [B, B]),
+            ([], []),
+            (END, []),
+            ([END, "b"], [B]),
+            (Send("b", 1), [SENT]),
+            ([Send("b", 1), "c"], [SENT, C]),
+            ("zz", [("branch:to:zz", None)]),
+        ],
+    )
+    def test_without_a_map(self, choice: Any, writes: Any) -> None:
+        """SG-51, SG-53, SG-54."""
+        assert BranchSpec(lambda state: None, None, None).writes("a", choice) == writes
+
+    @pytest.mark.parametrize(
+        ("choice", "writes"),
+        [
+            (True, [B]),
+            ([True, "end"], [B]),
+            ("end", []),
+            ([True, Send("c", 2)], [B, (TASKS, Send("c", 2))]),
+        ],
+    )
+    def test_with_a_map(self, choice: Any, writes: Any) -> None:
+        """SG-51: choices go through it, Sends do not."""
+        spec = BranchSpec(lambda state: None, {True: "b", "end": END}, None)
+        assert spec.writes("a", choice) == writes
+
+    def test_a_choice_that_the_map_does_not_have(self) -> None:
+        """SG-51: also a node's own name is none, then."""
+        spec = BranchSpec(lambda state: None, {True: "b"}, None)
+        for choice in (False, "b", None):
+            with pytest.raises(KeyError) as caught:
+                spec.writes("a", choice)
+            (said,) = caught.value.args
+            assert said.startswith(f"The branch after 'a' chose {choice!r}, which its path_map")
+            assert said.endswith("it has [True].")
+
+    @pytest.mark.parametrize("choice", [None, START, ["b", None], [START]])
+    def test_no_destination(self, choice: Any) -> None:
+        """SG-52."""
+        with pytest.raises(ValueError, match=r"after 'a' chose .*, which is no destination"):
+            BranchSpec(lambda state: None, None, None).writes("a", choice)
+
+    def test_a_map_that_leads_nowhere(self) -> None:
+        """SG-52."""
+        spec = BranchSpec(lambda state: None, {"x": START}, None)
+        with pytest.raises(ValueError, match="chose 'x', which is no destination"):
+            spec.writes("a", "x")
+
+    def test_a_send_to_the_end(self) -> None:
+        """SG-52."""
+        with pytest.raises(InvalidUpdateError, match="after 'a' sends a packet to END"):
+            BranchSpec(lambda state: None, None, None).writes("a", ["b", Send(END, 1)])

@@ -1,0 +1,200 @@
+"""The known differences between the two packages: how to recognise what the ledger allows.
+
+`compare` walks two transcripts call by call. At the first entry that differs, a row of `KNOWN` may
+explain it; then the rest is not compared, since a thread that went another way once goes its own
+way ever after. What no row explains is a failure. So is a row that explains nothing any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .scenario import Call, Scenario
+from .transcript import FIXED_IDS, NO_SUCH_CHECKPOINT, Entry, transcript
+
+TRIES = 3
+
+MISSING = object()
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two transcripts of one scenario, and the number of the first entry that differs."""
+
+    scenario: Scenario
+    number: int
+    reference: list[Entry]
+    other: list[Entry]
+
+    def raised(self, *names: str) -> list[Call]:
+        """The calls up to here that raised one of `names`, on both sides."""
+        told = zip(self.scenario.calls, self.reference[: self.number + 1], self.other)
+        return [call for call, one, two in told if one.get("raises") == two.get("raises") in names]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A row of the ledger, `docs/differences.md`, by its first words; and how to recognise it."""
+
+    name: str
+    explains: Callable[[Case], bool]
+
+
+REFUSALS = ("InvalidUpdateError", "TypeError")
+"""What is raised where channels refuse what is written to them."""
+
+
+def _step_cannot_be_applied(case: Case) -> bool:
+    """All tasks of a step are done, none failed, and still the step has no outcome.
+
+    Or some did fail, and the state cannot show what their finished siblings wrote.
+    """
+    one, two = case.reference[case.number], case.other[case.number]
+    if one["call"] == "state" and one.get("raises") in REFUSALS and "raises" not in two:
+        return True
+    stored = case.reference[-1].get("stored", [])
+    applied = {row["parent"] for row in stored if row["metadata"]["source"] == "loop"}
+    stuck = [
+        row
+        for row in stored
+        if row["id"] not in applied and row["writes"] and not list(_errors(row["writes"]))
+    ]
+    return bool(stuck) and bool(case.raised(*REFUSALS))
+
+
+def _task_failed_after_it_wrote(case: Case) -> bool:
+    """A task has an error that a channel raised, and ordinary writes too."""
+    for row in case.reference[-1].get("stored", []):
+        wrote = {task for task, channel, _ in row["writes"] if channel != "__error__"}
+        if wrote & {task for task, error in _errors(row["writes"]) if error in REFUSALS}:
+            return bool(case.raised(*REFUSALS))
+    return False
+
+
+def _errors(writes: list[Any]) -> Iterator[tuple[str, str]]:
+    yield from ((task, value) for task, channel, value in writes if channel == "__error__")
+
+
+def _coroutine_under_the_sync_driver(case: Case) -> bool:
+    coroutines = any(node.coroutine for node in case.scenario.nodes)
+    return coroutines and any(not call.asynchronous for call in case.raised("TypeError"))
+
+
+def _parent_that_does_not_exist(case: Case) -> bool:
+    stored = case.reference[-1].get("stored", [])
+    reads = case.reference[case.number]["call"] in ("state", "history", "stored")
+    return reads and any(row["parent"] == FIXED_IDS[NO_SUCH_CHECKPOINT] for row in stored)
+
+
+def _live_view_of_what_lives_one_step(case: Case) -> bool:
+    """The live state shows what finished tasks wrote to channels that fade; nothing else differs."""
+    one, two = case.reference[case.number], case.other[case.number]
+    if not one["call"] == two["call"] == "state" or "raises" in one or "raises" in two:
+        return False
+    fading = {key.name for key in case.scenario.keys if key.kind in ("any", "ephemeral", "topic")}
+    theirs, ours = one["state"]["values"], two["state"]["values"]
+    return bool(fading) and all(
+        theirs.get(name, MISSING) == ours.get(name, MISSING) for name in {*theirs, *ours} - fading
+    )
+
+
+def _update_of_a_replayed_input(case: Case) -> bool:
+    """No node has run since the input, so the update acts as START; the reference finds nobody."""
+    one, two = case.reference[case.number], case.other[case.number]
+    seen = [
+        set(row["seen"]) - {"__input__", "__interrupt__"}
+        for row in case.other[-1].get("stored", [])
+        if row["metadata"]["source"] == "update"
+    ]
+    refused = one.get("raises") == "InvalidUpdateError" and "raises" not in two
+    return one["call"] == "update" and refused and {"__start__"} in seen
+
+
+def _latest_named_is_resumed(case: Case) -> bool:
+    """The reference runs finished tasks of the latest fork or update again; ours goes on."""
+    call = case.scenario.calls[case.number]
+    one, two = case.reference[case.number], case.other[case.number]
+    again = one.get("ran", {}).items() - two.get("ran", {}).items()
+    return call.input is None and call.at is not None and bool(again)
+
+
+KNOWN = (
+    Difference("A super-step that cannot be applied", _step_cannot_be_applied),
+    Difference("A task fails after it wrote", _task_failed_after_it_wrote),
+    Difference("A coroutine node in a sync run", _coroutine_under_the_sync_driver),
+    Difference("The parent of a checkpoint exists", _parent_that_does_not_exist),
+    Difference("What lives for one super-step is shown", _live_view_of_what_lives_one_step),
+    Difference("An update of a replayed input acts as START", _update_of_a_replayed_input),
+    Difference("A named checkpoint that is the latest is resumed", _latest_named_is_resumed),
+)
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """Where two transcripts part: the call, the way into its entry, and what either side says."""
+
+    case: Case
+    path: str
+    reference: Any
+    other: Any
+
+    @property
+    def call(self) -> str:
+        return str(self.case.reference[self.case.number]["call"])
+
+    def __str__(self) -> str:
+        call = f"call {self.case.number} ({self.call})"
+        return (
+            f"{call}, at {self.path}:\n  reference {self.reference!r}\n  other     {self.other!r}"
+        )
+
+
+def judge(scenario: Scenario, package: str) -> Mismatch | Difference | None:
+    """Run `scenario` on the reference and on `package`, and compare.
+
+    A mismatch has to show itself every time. The reference has races of its own: of two tasks
+    that fail in one super-step, the second's error may come too late to be stored.
+    """
+    verdict: Mismatch | Difference | None = None
+    for _ in range(TRIES):
+        verdict = compare(
+            scenario, transcript(scenario, "langgraph"), transcript(scenario, package)
+        )
+        if not isinstance(verdict, Mismatch):
+            break
+    return verdict
+
+
+def compare(
+    scenario: Scenario, reference: list[Entry], other: list[Entry]
+) -> Mismatch | Difference | None:
+    """The first mismatch, or the known difference that explains it, or None where all is equal."""
+    for number, (left, right) in enumerate(zip(reference, other)):
+        if left != right:
+            case = Case(scenario, number, reference, other)
+            for difference in KNOWN:
+                if difference.explains(case):
+                    return difference
+            return Mismatch(case, *first_difference(left, right))
+    return None
+
+
+def first_difference(left: Any, right: Any, path: str = "") -> tuple[str, Any, Any]:
+    """The way to the first place where two JSON values differ, and what stands there.
+
+    >>> first_difference({"a": [1, 2]}, {"a": [1, 3]})
+    ('/a/1', 2, 3)
+    >>> first_difference({"a": 1}, {"b": 1})
+    ('/a', 1, '<nothing>')
+    """
+    if isinstance(left, list) and isinstance(right, list):
+        left, right = dict(enumerate(left)), dict(enumerate(right))
+    if not (isinstance(left, dict) and isinstance(right, dict)):
+        return path, left, right
+    for key in [*left, *(key for key in right if key not in left)]:
+        one, two = left.get(key, "<nothing>"), right.get(key, "<nothing>")
+        if one != two:
+            return first_difference(one, two, f"{path}/{key}")
+    return path, left, right

@@ -1,0 +1,196 @@
+"""The config: where a call goes, and what accompanies it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any, TypedDict
+
+import pytest
+
+from minigraph import config as config_module
+from minigraph.checkpoint.memory import InMemorySaver
+from minigraph.config import (
+    RunnableConfig,
+    at_checkpoint,
+    get_config,
+    recursion_limit,
+    require_thread,
+)
+from minigraph.graph import START, StateGraph
+
+
+class State(TypedDict):
+    x: int
+
+
+def one_node(node: Any, **options: Any) -> Any:
+    return StateGraph(State).add_node("a", node).add_edge(START, "a").compile(**options)
+
+
+class TestGetConfig:
+    def test_inside_of_a_node_it_is_the_nodes(self, way: Any) -> None:
+        """MR-07: the very config that the parameter would have been."""
+        seen: list[Any] = []
+
+        def node(state: State, config: RunnableConfig) -> None:
+            seen.extend([config, get_config()])
+
+        way.invoke(one_node(node), {"x": 1}, {"tags": ["t"]})
+
+        assert seen[0] is seen[1]
+        assert seen[0]["tags"] == ["t"]
+
+    def test_outside_there_is_none(self) -> None:
+        """MR-07."""
+        with pytest.raises(RuntimeError) as caught:
+            get_config()
+        assert str(caught.value) == (
+            "get_config() was called outside of a node: no task is running here."
+        )
+
+
+class TestRecursionLimit:
+    def test_the_default(self) -> None:
+        """SS-40."""
+        assert recursion_limit({}) == 10007
+        assert config_module.DEFAULT_RECURSION_LIMIT == 10007
+
+    def test_the_environment_may_set_it(self) -> None:
+        """SS-40: read once, when the module is imported."""
+        program = "from minigraph.config import recursion_limit; print(recursion_limit({}))"
+        ran = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "LANGGRAPH_DEFAULT_RECURSION_LIMIT": "12"},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        assert ran.stdout == "12\n"
+
+    def test_the_caller_may_set_it(self) -> None:
+        assert recursion_limit({"recursion_limit": 1}) == 1
+
+    @pytest.mark.parametrize("limit", [0, -1])
+    def test_below_one_it_is_refused(self, way: Any, limit: int) -> None:
+        """SS-44: also by every way to run, before anything has run."""
+        words = f"recursion_limit must be at least 1, but it is {limit}"
+        with pytest.raises(ValueError, match=words):
+            recursion_limit({"recursion_limit": limit})
+        with pytest.raises(ValueError, match=words):
+            way.invoke(one_node(lambda state: 1 / 0), {"x": 1}, {"recursion_limit": limit})
+
+    @pytest.mark.parametrize("limit", [0, -1])
+    def test_max_concurrency_is_at_least_one_too(self, way: Any, limit: int) -> None:
+        """MR-10: nothing could ever run with less."""
+        with pytest.raises(ValueError, match=f"max_concurrency must be at least 1, but.* {limit}"):
+            way.invoke(one_node(lambda state: None), {"x": 1}, {"max_concurrency": limit})
+
+    def test_a_node_sees_it_only_if_it_was_given(self, way: Any) -> None:
+        """SS-40: when the default applies, the key is absent."""
+        seen: list[Any] = []
+        graph = one_node(lambda state, config: seen.append(config.get("recursion_limit", "absent")))
+
+        way.invoke(graph, {"x": 1})
+        way.invoke(graph, {"x": 1}, {"recursion_limit": 7})
+
+        assert seen == ["absent", 7]
+
+
+class TestAtCheckpoint:
+    def test_it_names_a_checkpoint(self) -> None:
+        config: RunnableConfig = {"configurable": {"thread_id": "1", "mine": 2}, "tags": ["t"]}
+        assert at_checkpoint(config, "1ef") == {
+            "configurable": {
+                "thread_id": "1",
+                "mine": 2,
+                "checkpoint_ns": "",
+                "checkpoint_id": "1ef",
+            },
+            "tags": ["t"],
+        }
+        assert config == {"configurable": {"thread_id": "1", "mine": 2}, "tags": ["t"]}
+
+    def test_none_names_the_latest(self) -> None:
+        config: RunnableConfig = {
+            "configurable": {"thread_id": "1", "checkpoint_ns": "a:1", "checkpoint_id": "1ef"}
+        }
+        assert at_checkpoint(config, None) == {
+            "configurable": {"thread_id": "1", "checkpoint_ns": "a:1"}
+        }
+        assert config["configurable"]["checkpoint_id"] == "1ef"
+
+    def test_a_config_of_nothing(self) -> None:
+        assert at_checkpoint({}, None) == {"configurable": {"checkpoint_ns": ""}}
+
+
+class TestRequireThread:
+    def test_a_thread_is_enough(self) -> None:
+        require_thread({"configurable": {"thread_id": "1"}})
+
+    def test_without_configurable(self, way: Any) -> None:
+        """CP-30: a ValueError that names the three keys."""
+        graph = one_node(lambda state: None, checkpointer=InMemorySaver())
+        for call in (
+            lambda: require_thread({}),
+            lambda: way.invoke(graph, {"x": 1}),
+            lambda: way.invoke(graph, {"x": 1}, {}),
+            lambda: way.state(graph, {}),
+            lambda: way.history(graph, {}),
+            lambda: way.update(graph, {}, {"x": 1}),
+        ):
+            with pytest.raises(ValueError, match="thread_id, and optionally checkpoint_ns, check"):
+                call()
+
+    def test_without_thread_id(self, way: Any) -> None:
+        """CP-30: a KeyError that names the key."""
+        graph = one_node(lambda state: None, checkpointer=InMemorySaver())
+        config: Any = {"configurable": {"user": "u"}}
+        for call in (
+            lambda: require_thread(config),
+            lambda: way.invoke(graph, {"x": 1}, config),
+            lambda: way.state(graph, config),
+            lambda: way.history(graph, config),
+            lambda: way.update(graph, config, {"x": 1}),
+        ):
+            with pytest.raises(KeyError, match="thread_id"):
+                call()
+
+    def test_without_a_saver_no_thread_is_needed(self, way: Any) -> None:
+        assert way.invoke(one_node(lambda state: {"x": 2}), {"x": 1}) == {"x": 2}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["configurable", "metadata", "tags", "recursion_limit", "max_concurrency", "run_id"],
+)
+def test_an_entry_that_is_none_is_as_good_as_absent(way: Any, entry: str) -> None:
+    """So that a config which somebody filled in with defaults can be passed on."""
+    seen: list[Any] = []
+    graph = one_node(lambda state, config: seen.append(config["metadata"]["langgraph_node"]))
+
+    assert way.invoke(graph, {"x": 1}, {entry: None}) == {"x": 1}
+    assert seen == ["a"]
+
+
+def test_a_config_is_not_changed_by_a_run(way: Any) -> None:
+    """The caller's dicts stay the caller's."""
+    config: Any = {
+        "configurable": {"thread_id": "1", "mine": [1]},
+        "metadata": {"m": 1},
+        "tags": ["t"],
+    }
+    graph = one_node(
+        lambda state, config: config["metadata"].update(new=1), checkpointer=InMemorySaver()
+    )
+
+    way.invoke(graph, {"x": 1}, config)
+    way.update(graph, config, {"x": 2})
+
+    assert config == {
+        "configurable": {"thread_id": "1", "mine": [1]},
+        "metadata": {"m": 1},
+        "tags": ["t"],
+    }

@@ -1,0 +1,47 @@
+"""What can go wrong, as classes."""
+
+from __future__ import annotations
+
+import pytest
+
+from minigraph import errors
+from minigraph.errors import ErrorCode, message_with_code
+
+
+def test_the_public_names() -> None:
+    """Those of the reference that there is a use for so far."""
+    assert errors.__all__ == [
+        "EmptyChannelError",
+        "EmptyInputError",
+        "ErrorCode",
+        "GraphRecursionError",
+        "InvalidUpdateError",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "base"),
+    [
+        ("EmptyChannelError", Exception),
+        ("EmptyInputError", Exception),
+        ("InvalidUpdateError", Exception),
+        ("GraphRecursionError", RecursionError),
+    ],
+)
+def test_what_an_except_clause_catches(name: str, base: type[Exception]) -> None:
+    """ER-01: the bases are the reference's."""
+    assert getattr(errors, name).__bases__ == (base,)
+
+
+def test_codes_and_their_place_in_a_message() -> None:
+    """ER-02: the code stands on a line of its own, at the end."""
+    assert [code.value for code in ErrorCode] == [
+        "GRAPH_RECURSION_LIMIT",
+        "INVALID_CONCURRENT_GRAPH_UPDATE",
+        "INVALID_GRAPH_NODE_RETURN_VALUE",
+    ]
+    assert all(code.name == code.value for code in ErrorCode)
+    assert message_with_code("Too deep.", ErrorCode.GRAPH_RECURSION_LIMIT).splitlines() == [
+        "Too deep.",
+        "Error code: GRAPH_RECURSION_LIMIT",
+    ]
