@@ -245,13 +245,14 @@ class Editor:
             yield from self.as_nodes(updates)
 
     def as_input(self, values: Any) -> Generator[Effect, Any, None]:
-        """Store the values as an input that nobody has run yet, beside what waits (CP-65)."""
+        """Store the values as an input that nobody has run yet; what waits is given up (CP-65)."""
         writes = input_writes(self.layout.input_channels, values)
         if not writes:
             raise InvalidUpdateError(
                 f"Received no input writes for {list(self.layout.input_channels.names)}."
             )
-        self.apply([TaskWrites((), INPUT, writes, ())])
+        given_up = [TaskWrites(t.path, t.name, (), t.triggers) for t in self.waiting()]
+        self.apply([*given_up, TaskWrites((), INPUT, writes, ())])
         base, base_id = self.config, self.checkpoint_id
         yield from self.save("input")
         if self.saved is not None and self.is_latest:

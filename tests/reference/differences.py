@@ -54,6 +54,8 @@ def _step_cannot_be_applied(case: Case) -> bool:
     one, two = case.reference[case.number], case.other[case.number]
     if one["call"] == "state" and one.get("raises") in REFUSALS and "raises" not in two:
         return True
+    if not case.scenario.saver:
+        return bool(case.raised(*REFUSALS))
     stored = case.reference[-1].get("stored", [])
     applied = {row["parent"] for row in stored if row["metadata"]["source"] == "loop"}
     stuck = [
@@ -89,11 +91,15 @@ def _parent_that_does_not_exist(case: Case) -> bool:
 
 
 def _live_view_of_what_lives_one_step(case: Case) -> bool:
-    """The live state shows what finished tasks wrote to channels that fade; nothing else differs."""
+    """The live state shows what finished tasks wrote to channels that fade, and else the same."""
     one, two = case.reference[case.number], case.other[case.number]
     if not one["call"] == two["call"] == "state" or "raises" in one or "raises" in two:
         return False
-    fading = {key.name for key in case.scenario.keys if key.kind in ("any", "ephemeral", "topic")}
+    fading = {
+        key.name
+        for key in case.scenario.keys
+        if key.kind in ("any", "ephemeral", "unguarded", "topic")
+    }
     theirs, ours = one["state"]["values"], two["state"]["values"]
     return bool(fading) and all(
         theirs.get(name, MISSING) == ours.get(name, MISSING) for name in {*theirs, *ours} - fading
@@ -114,10 +120,18 @@ def _update_of_a_replayed_input(case: Case) -> bool:
 
 def _latest_named_is_resumed(case: Case) -> bool:
     """The reference runs finished tasks of the latest fork or update again; ours goes on."""
+    if case.number == len(case.scenario.calls):  # what is stored, no call
+        return False
     call = case.scenario.calls[case.number]
     one, two = case.reference[case.number], case.other[case.number]
     again = one.get("ran", {}).items() - two.get("ran", {}).items()
     return call.input is None and call.at is not None and bool(again)
+
+
+def _update_as_input_gives_up_what_waits(case: Case) -> bool:
+    """From an update as input on, the reference runs what waited beside START."""
+    before = case.scenario.calls[: case.number + 1]
+    return any(call.op == "update" and call.as_node == "__input__" for call in before)
 
 
 KNOWN = (
@@ -127,6 +141,7 @@ KNOWN = (
     Difference("The parent of a checkpoint exists", _parent_that_does_not_exist),
     Difference("What lives for one super-step is shown", _live_view_of_what_lives_one_step),
     Difference("An update of a replayed input acts as START", _update_of_a_replayed_input),
+    Difference("An update as input gives up what waits", _update_as_input_gives_up_what_waits),
     Difference("A named checkpoint that is the latest is resumed", _latest_named_is_resumed),
 )
 

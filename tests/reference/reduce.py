@@ -37,14 +37,15 @@ def simpler(scenario: Scenario) -> Iterator[Scenario]:
     """Every scenario that is simpler than `scenario` by one thing."""
     for node in scenario.nodes:
         yield _without_node(scenario, node.name)
+    whole: Any = scenario  # its fields are read and replaced by name
     for field in ("calls", "edges", "branches", "keys"):
-        for fewer in _one_less(getattr(scenario, field)):
-            yield replace(scenario, **{field: fewer})
+        for fewer in _one_less(getattr(whole, field)):
+            yield replace(whole, **{field: fewer})
     for field in ("nodes", "edges", "branches", "calls"):
-        parts = getattr(scenario, field)
+        parts = getattr(whole, field)
         for number, part in enumerate(parts):
             for plainer in _plainer(part):
-                yield replace(scenario, **{field: (*parts[:number], plainer, *parts[number + 1 :])})
+                yield replace(whole, **{field: (*parts[:number], plainer, *parts[number + 1 :])})
 
 
 def _plainer(part: Any) -> Iterator[Any]:

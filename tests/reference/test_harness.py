@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from . import reduce as reducing
 from .cases import CASES
 from .differences import Difference, Mismatch, compare, judge
 from .generate import scenarios
-from .reduce import reduce
 from .scenario import END, START, UPDATED, Branch, Call, Edge, Key, Node, Scenario, Write
 from .script import script
 from .transcript import Entry, transcript
@@ -173,17 +173,24 @@ def test_the_program_of_a_scenario_shows_what_the_transcript_says(
 def test_a_scenario_is_reduced_to_what_shows_the_difference(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Two packages that differ in deferral alone: one deferred node and one call are left."""
+    """Where two packages differ in deferral alone, all that has no part in it is left out."""
 
-    def other(scenario: Scenario, package: str) -> Mismatch | Difference | None:
+    def judge_deferral(scenario: Scenario, package: str) -> Mismatch | Difference | None:
         nodes = tuple(dataclasses.replace(node, defer=False) for node in scenario.nodes)
-        changed = dataclasses.replace(scenario, nodes=nodes)
-        return compare(scenario, told(scenario), told(changed))
+        undeferred = dataclasses.replace(scenario, nodes=nodes)
+        return compare(scenario, told(scenario), told(undeferred))
 
-    monkeypatch.setattr("tests.reference.reduce.judge", other)
-    found = other(WIDE, "")
+    monkeypatch.setattr(reducing, "judge", judge_deferral)
+    plain, _ = CASES["a deferred node waits for all"]
+    noise = Branch("a", (("unknown", "b2"), (END,)))
+    noisy = dataclasses.replace(plain, keys=WIDE.keys, branches=(noise,))
+    found = judge_deferral(noisy, "")
     assert isinstance(found, Mismatch)
-    smallest, _ = reduce(WIDE, found, "")
-    print(smallest)
-    assert len(smallest.nodes) <= 2
-    assert len(smallest.calls) == 1
+    smallest, _ = reducing.reduce(noisy, found, "")
+    assert smallest == Scenario(
+        keys=(Key("log"),),
+        nodes=(Node("a"), Node("b2"), Node("d", writes=NAME, defer=True)),
+        edges=(Edge((START,), "a"), Edge(("a",), "d"), Edge(("b2",), "d")),
+        branches=(Branch("a", (("b2",),)),),
+        calls=(Call("invoke", input={"log": ["in"]}),),
+    )
