@@ -161,7 +161,7 @@ def waiting_tasks(layout: Layout, state: LiveState, saved: CheckpointTuple) -> l
 
 def read_state(layout: Layout, state: LiveState) -> Any:
     """The channels that a snapshot shows; an empty dict for a single channel without a value."""
-    value = layout.stream_channels.read(state.readable)
+    value = state.read(layout.stream_channels)
     return {} if value is MISSING else value
 
 

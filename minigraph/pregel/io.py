@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from minigraph.constants import MISSING
 from minigraph.errors import InvalidUpdateError
 from minigraph.pregel.live import LiveState
 from minigraph.pregel.node import Write
@@ -23,17 +24,20 @@ def read_after(state: LiveState, writes: Sequence[Write], selection: Selection) 
     So what lives for one super-step is gone, unless they write it anew. The state itself does
     not change.
     """
-    readable = dict(state.readable)
     batches = grouped(writes)
-    for name in state.restless.union(batches):
-        if name in selection.members:
-            channel = state.channels[name].copy()
-            channel.update(batches.get(name, ()))
-            if channel.is_available():
-                readable[name] = channel.get()
-            else:
-                readable.pop(name, None)
-    return selection.read(readable)
+    changed: dict[str, Any] = {}
+    for name in state.restless.union(batches) & selection.members:
+        channel = state.channels[name].copy()
+        channel.update(batches.get(name, ()))
+        changed[name] = channel.get() if channel.is_available() else MISSING
+    if selection.single:
+        return changed.get(selection.names[0], state.read(selection))
+    values = state.read(selection)
+    if MISSING not in changed.values() and values.keys() >= changed.keys():
+        values.update(changed)
+        return values
+    merged = {name: v for name, v in {**values, **changed}.items() if v is not MISSING}
+    return selection.read(merged)  # in the order of the schema
 
 
 def input_writes(channels: Selection, value: Any) -> list[Write]:

@@ -54,6 +54,12 @@ class Layout:
         self.output_channels = output_channels
         self.stream_channels = stream_channels
 
+        # Mostly everybody reads all of the state, and the live state is prepared for that.
+        readers = [node.channels for node in self.nodes.values()]
+        readers += [route.selection for node in self.nodes.values() for route in node.routes]
+        for selection in (output_channels, stream_channels, *readers):
+            selection.is_whole = not selection.single and selection.names == stream_channels.names
+
         self.listeners: dict[str, list[str]] = {}
         for name, node in self.nodes.items():
             for trigger in node.triggers:

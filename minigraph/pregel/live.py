@@ -28,6 +28,7 @@ from minigraph.channels.base import BaseChannel
 from minigraph.checkpoint.base.records import Checkpoint
 from minigraph.constants import MISSING
 from minigraph.pregel.layout import Layout
+from minigraph.pregel.selection import Selection
 
 Channels: TypeAlias = dict[str, BaseChannel[Any, Any, Any]]
 Version: TypeAlias = Any
@@ -74,6 +75,8 @@ class LiveState:
             to them.
         finishing: channels of the layout that want to know when nothing is left to run.
         unfinished: those of them that changed since they were last told.
+        whole: all of the state as one dict, if somebody has read it; kept up to date.
+        whole_names: the channels that belong in it.
     """
 
     channels: Channels
@@ -86,6 +89,8 @@ class LiveState:
     restless: set[str] = field(default_factory=set)
     finishing: frozenset[str] = frozenset()
     unfinished: set[str] = field(default_factory=set)
+    whole: dict[str, Any] | None = None
+    whole_names: frozenset[str] = frozenset()
 
     def absorb(self, changes: Changes) -> None:
         """Make the outcome of a super-step the present state."""
@@ -108,6 +113,11 @@ class LiveState:
             else:
                 readable.pop(name, None)
                 restless.discard(name)
+            if self.whole is not None and name in self.whole_names:
+                if name in readable and name in self.whole:
+                    self.whole[name] = readable[name]
+                else:
+                    self.whole = None
             value = channel.checkpoint()
             if value is not MISSING:
                 stored[name] = value
@@ -115,6 +125,18 @@ class LiveState:
                 del stored[name]
             if name in self.finishing:
                 self.unfinished.add(name)
+
+    def read(self, selection: Selection) -> Any:
+        """What is there to read, in the shape of `selection`; ``MISSING`` if that is nothing.
+
+        Copying a dict is many times faster than making it key by key, and in a wide state of
+        which little changes that is most of the work.
+        """
+        if not selection.is_whole:
+            return selection.read(self.readable)
+        if self.whole is None:
+            self.whole = selection.read(self.readable)
+        return self.whole.copy()
 
     def to_checkpoint(self, id: str, timestamp: str) -> Checkpoint:
         """The present state as a checkpoint. Later changes do not reach into it.
@@ -151,6 +173,7 @@ def hydrate(layout: Layout, checkpoint: Mapping[str, Any] | None) -> LiveState:
         newest=max(versions.values(), default=None),
         updated=None if updated is None else frozenset(updated),
         finishing=layout.finishing,
+        whole_names=layout.stream_channels.members,
     )
     filled = {
         name: layout.channels[name].from_checkpoint(values.get(name, MISSING))

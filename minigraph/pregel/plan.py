@@ -84,7 +84,7 @@ def plan(
     for name in names:
         node = layout.nodes[name]
         because = causes(node.triggers, state.readable, state.versions, state.seen.get(name, {}))
-        if because and (value := node.channels.read(state.readable)) is not MISSING:
+        if because and (value := state.read(node.channels)) is not MISSING:
             place = child_namespace(namespace, name)
             id = task_id(key, f"{place}{step}{name}{PULL}{layout.marks[name]}")
             where = f"{place}{TASK_SEPARATOR}{id}"

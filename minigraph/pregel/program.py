@@ -447,7 +447,7 @@ class Run:
             yield Emit("updates", {INTERRUPT: ()})
 
     def present_output(self) -> Any:
-        value = self.request.output.read(self.state.readable)
+        value = self.state.read(self.request.output)
         return None if value is MISSING else value
 
     def result(self) -> Any:

@@ -247,6 +247,18 @@ CASES: dict[str, tuple[Scenario, list[str]]] = {
         ),
         ["stream 3 chunks", "stream 3 chunks", "stream 6 chunks"],
     ),
+    "an emptied channel is no news": (
+        graph(
+            ">a a>b",
+            keys=(LOG, Key("topic", "topic")),
+            nodes=(
+                node("a", Write("topic", "value", ["x"])),
+                node("b", Write("topic", "value", [])),
+            ),
+            calls=(Call("stream", input={}, mode="values"),),
+        ),
+        ["stream 2 chunks"],
+    ),
     # Channels in a graph (CH, SG)
     "ephemeral values live for one step": (
         graph(
