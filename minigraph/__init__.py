@@ -1,6 +1,7 @@
-"""minigraph: how a durable graph runtime works, in code short enough to read in an evening.
+"""minigraph: how a durable graph runtime works, in code that is there to be read.
 
-Read the package top to bottom; every module only imports modules above it:
+Its heart, plan, update and program, takes an evening; all of it takes a weekend. Read the
+package top to bottom; every module only imports modules above it:
 
     I    words       constants, errors, types
     II   state       channels/        one class per way a piece of state can change

@@ -20,6 +20,8 @@ from minigraph.types import RunnableConfig
 
 __all__ = ["RunnableConfig", "get_config"]
 
+EXAMPLE: Final = '{"configurable": {"thread_id": "1"}}'
+
 DEFAULT_RECURSION_LIMIT: Final = int(os.environ.get("LANGGRAPH_DEFAULT_RECURSION_LIMIT", "10007"))
 """Super-steps that a run may take when the config does not say (SS-40)."""
 
@@ -42,7 +44,7 @@ def get_config() -> RunnableConfig:
 def prepared(config: RunnableConfig | None) -> RunnableConfig:
     """A caller's config without the entries that are None: they say no more than absent ones.
 
-    Raises `ValueError` for limits below 1 (SS-44).
+    Raises `ValueError` for limits below 1 (SS-44), `TypeError` for what is no config.
 
     >>> prepared({"tags": None, "metadata": {"user": "u"}}), prepared(None)
     ({'metadata': {'user': 'u'}}, {})
@@ -50,22 +52,27 @@ def prepared(config: RunnableConfig | None) -> RunnableConfig:
     Traceback (most recent call last):
     ValueError: recursion_limit must be at least 1, but it is 0.
     """
+    if not isinstance(config or {}, Mapping):
+        raise TypeError(f"A config is a dict, such as {EXAMPLE}, but this is {config!r}.")
     given: Any = {key: value for key, value in (config or {}).items() if value is not None}
     prepared: RunnableConfig = given
     recursion_limit(prepared)
-    if prepared.get("max_concurrency", 1) < 1:
-        raise ValueError(
-            f"max_concurrency must be at least 1, but it is {given['max_concurrency']}."
-        )
+    at_least_one("max_concurrency", given.get("max_concurrency", 1))
     return prepared
 
 
 def recursion_limit(config: RunnableConfig) -> int:
     """How many super-steps the run may take. Raises `ValueError` below 1 (SS-44)."""
     limit = config.get("recursion_limit", DEFAULT_RECURSION_LIMIT)
-    if limit < 1:
-        raise ValueError(f"recursion_limit must be at least 1, but it is {limit}.")
+    at_least_one("recursion_limit", limit)
     return limit
+
+
+def at_least_one(name: str, limit: Any) -> None:
+    if not isinstance(limit, int):
+        raise TypeError(f"{name} must be a number, but it is {limit!r}.")
+    if limit < 1:
+        raise ValueError(f"{name} must be at least 1, but it is {limit}.")
 
 
 def at_checkpoint(config: RunnableConfig, checkpoint_id: str | None) -> RunnableConfig:
@@ -82,18 +89,19 @@ def at_checkpoint(config: RunnableConfig, checkpoint_id: str | None) -> Runnable
     return {**config, "configurable": place}
 
 
-def require_thread(config: Mapping[str, Any]) -> None:
+def require_thread(config: RunnableConfig, *, to_run: bool) -> None:
     """A graph with a saver must be told which thread a call belongs to (CP-30).
 
-    Raises `ValueError` when there is no ``configurable`` at all, `KeyError` when it lacks
-    ``thread_id``.
+    Raises `KeyError` without ``thread_id``; and `ValueError`, if the call is `to_run`, when there
+    is nothing in ``configurable`` at all.
     """
-    place: Mapping[str, Any] | None = config.get("configurable")
-    hint = 'Pass a config such as {"configurable": {"thread_id": "1"}}.'
-    if place is None:
+    place = config.get("configurable") or {}
+    if to_run and not place:
         raise ValueError(
-            "This graph has a checkpointer, so a call must say in config['configurable'] which "
-            f"thread it belongs to: thread_id, and optionally checkpoint_ns, checkpoint_id. {hint}"
+            "This graph has a checkpointer, so a call must say in its config's 'configurable' "
+            "which thread it belongs to: thread_id, and optionally checkpoint_ns, "
+            f"checkpoint_id. Pass a config such as {EXAMPLE}."
         )
     if "thread_id" not in place:
-        raise KeyError(f"thread_id is missing in config['configurable']. {hint}")
+        # KeyError shows its text quoted, so there are no quotes in it.
+        raise KeyError("thread_id is missing in the configurable part of the config")

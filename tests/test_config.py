@@ -128,38 +128,41 @@ class TestAtCheckpoint:
 
 class TestRequireThread:
     def test_a_thread_is_enough(self) -> None:
-        require_thread({"configurable": {"thread_id": "1"}})
+        require_thread({"configurable": {"thread_id": "1"}}, to_run=True)
 
-    def test_without_configurable(self, way: Any) -> None:
+    @pytest.mark.parametrize("config", [{}, {"configurable": {}}])
+    def test_a_run_without_anything(self, way: Any, config: Any) -> None:
         """CP-30: a ValueError that names the three keys."""
         graph = one_node(lambda state: None, checkpointer=InMemorySaver())
         for call in (
-            lambda: require_thread({}),
+            lambda: require_thread(config, to_run=True),
             lambda: way.invoke(graph, {"x": 1}),
-            lambda: way.invoke(graph, {"x": 1}, {}),
-            lambda: way.state(graph, {}),
-            lambda: way.history(graph, {}),
-            lambda: way.update(graph, {}, {"x": 1}),
+            lambda: way.invoke(graph, {"x": 1}, config),
         ):
             with pytest.raises(ValueError, match="thread_id, and optionally checkpoint_ns, check"):
                 call()
 
-    def test_without_thread_id(self, way: Any) -> None:
+    @pytest.mark.parametrize("config", [{}, {"configurable": {}}, {"configurable": {"user": "u"}}])
+    def test_a_thread_that_is_not_named(self, way: Any, config: Any) -> None:
         """CP-30: a KeyError that names the key."""
         graph = one_node(lambda state: None, checkpointer=InMemorySaver())
-        config: Any = {"configurable": {"user": "u"}}
-        for call in (
-            lambda: require_thread(config),
-            lambda: way.invoke(graph, {"x": 1}, config),
+        calls = [
+            lambda: require_thread(config, to_run=False),
             lambda: way.state(graph, config),
             lambda: way.history(graph, config),
             lambda: way.update(graph, config, {"x": 1}),
-        ):
+        ]
+        if config.get("configurable"):
+            calls += [lambda: way.invoke(graph, {"x": 1}, config)]
+        for call in calls:
             with pytest.raises(KeyError, match="thread_id"):
                 call()
 
-    def test_without_a_saver_no_thread_is_needed(self, way: Any) -> None:
-        assert way.invoke(one_node(lambda state: {"x": 2}), {"x": 1}) == {"x": 2}
+    @pytest.mark.parametrize("config", ["thread-1", 5, {"recursion_limit": "5"}])
+    def test_what_is_no_config(self, way: Any, config: Any) -> None:
+        graph = one_node(lambda state: None)
+        with pytest.raises(TypeError, match=r"A config is a dict|must be a number"):
+            way.invoke(graph, {"x": 1}, config)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def masked(text: str) -> str:
     """Without what differs from run to run: ids, and the path of this Python."""
     text = re.sub(r"\b[0-9a-f]{4}…[0-9a-f]{4}\b", "####…####", text)
-    return re.sub(r"^  \S+ -m pydoc", "  python -m pydoc", text, flags=re.MULTILINE)
+    return re.sub(r"^  \S+ -m inspect", "  python -m inspect", text, flags=re.MULTILINE)
 
 
 def told(stream: io.StringIO, *, plain: bool = False) -> str:
@@ -240,12 +240,12 @@ def test_the_narrator_tells_any_graph() -> None:
     lines = stream.getvalue().splitlines()
     first = lines.index("super-step 1")
     assert lines[first + 1 : first + 3] == [
-        "  plan    a, because branch:to:a is at v2 and a has seen none",
-        "          b, because branch:to:b is at v2 and b has seen none",
+        "  plan    node a: channel branch:to:a is at v2, and it has seen none",
+        "          node b: channel branch:to:b is at v2, and it has seen none",
     ]
     assert lines[lines.index("super-step 2") + 1 :][:2] == [
-        "  plan    b, because branch:to:b is at v3 and b has seen v2 and join:a:b is at",
-        "          v3 and b has seen none",
+        "  plan    node b: channel branch:to:b is at v3, and it has seen v2; channel",
+        "          join:a:b is at v3, and it has seen none",
     ]
     assert lines.count("  run     log               ['a text that is too … b") == 2
     assert narrator.ran == ["__start__", "a", "b", "b"]

@@ -61,12 +61,15 @@ def command_routes(result: Any) -> list[Write]:
     if isinstance(result, Send):
         return go_to(result)
     if isinstance(result, Command):
-        if result.graph is not None:
-            return []
-        goto = result.goto if isinstance(result.goto, (list, tuple)) else [result.goto]
+        goto = [result.goto] if isinstance(result.goto, (str, Send)) else result.goto
+        if not isinstance(goto, Iterable):
+            raise TypeError(
+                f"goto must be a node's name, a Send, or a list of these, but it is {goto!r}."
+            )
         return [w for target in goto if isinstance(target, (str, Send)) for w in go_to(target)]
     if isinstance(result, (list, tuple)):
-        return [write for each in result for write in command_routes(each)]
+        commands = (each for each in result if isinstance(each, Command))
+        return [write for command in commands for write in command_routes(command)]
     return []
 
 
@@ -131,9 +134,15 @@ class BranchSpec:
     def target(self, source: str, choice: Any) -> Any:
         if self.ends is None:
             return choice
-        if choice not in self.ends:
+        try:
+            return self.ends[choice]
+        except KeyError:
+            problem = f"chose {choice!r}, which its path_map does not have"
             raise KeyError(
-                f"The branch after {source!r} chose {choice!r}, which its path_map does not "
-                f"have; it has {list(self.ends)}."
-            )
-        return self.ends[choice]
+                f"The branch after {source!r} {problem}; it has {list(self.ends)}."
+            ) from None
+        except TypeError:
+            raise TypeError(
+                f"The branch after {source!r} chose {choice!r}, which cannot be a key of its "
+                f"path_map; it has {list(self.ends)}."
+            ) from None

@@ -73,7 +73,7 @@ class NodeSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Declaration:
     """Everything that compiling needs to know, without the builder that collected it."""
 
     nodes: Mapping[str, NodeSpec]
@@ -91,7 +91,7 @@ class CompiledStateGraph(Pregel):
 
     def __init__(
         self,
-        declared: Plan,
+        declared: Declaration,
         builder: StateGraph,
         *,
         checkpointer: BaseCheckpointSaver[Any] | None,
@@ -116,7 +116,7 @@ class CompiledStateGraph(Pregel):
         )
 
 
-def all_channels(declared: Plan) -> Channels:
+def all_channels(declared: Declaration) -> Channels:
     """The state's channels, and those that carry control from node to node (SG-10)."""
     channels: Channels = {**declared.channels, START: EphemeralValue(declared.input_schema)}
     for name, spec in declared.nodes.items():
@@ -133,7 +133,7 @@ def all_channels(declared: Plan) -> Channels:
     return channels
 
 
-def nodes_of(declared: Plan) -> dict[str, PregelNode]:
+def nodes_of(declared: Declaration) -> dict[str, PregelNode]:
     """Every node with its triggers, and with its edges as writes."""
     edges: dict[str, list[Write]] = {name: [] for name in (START, *declared.nodes)}
     triggers = {name: [branch_channel(name)] for name in declared.nodes}
@@ -188,7 +188,7 @@ class Reading:
         return self.known[id(schema)]
 
 
-def routes_of(declared: Plan, source: str, reading: Reading) -> tuple[Route, ...]:
+def routes_of(declared: Declaration, source: str, reading: Reading) -> tuple[Route, ...]:
     """The conditional edges of a node.
 
     A path function sees what its node sees, unless it is annotated with a schema of its own.

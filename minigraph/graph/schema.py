@@ -16,7 +16,7 @@ translates both ways:
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Annotated, Any, NotRequired, Required, get_args, get_origin
 from weakref import WeakKeyDictionary
@@ -26,7 +26,7 @@ from typing_extensions import ReadOnly, get_type_hints
 from minigraph.channels.base import BaseChannel
 from minigraph.channels.binop import BinaryOperatorAggregate
 from minigraph.channels.last_value import LastValue
-from minigraph.constants import RESERVED, ROOT
+from minigraph.constants import RESERVED, ROOT, START
 from minigraph.errors import ErrorCode, InvalidUpdateError, message_with_code
 from minigraph.pregel.node import Write
 from minigraph.types import Command, Send
@@ -174,7 +174,7 @@ def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
 # ---------------------------------------------------------------- to writes
 
 
-def updates_of(node: str, keys: Container[str], result: Any) -> list[Write]:
+def updates_of(node: str, keys: Collection[str], result: Any) -> list[Write]:
     """The state update that a node's result means (SG-40 to SG-42, CS-01).
 
     Args:
@@ -201,10 +201,14 @@ def updates_of(node: str, keys: Container[str], result: Any) -> list[Write]:
     fields = fields_of(type(result))
     if fields:
         return [(key, value) for key, value in field_values(fields, result) if key in keys]
+    problem = (
+        f"The input must be a dict with keys among {sorted(keys)}, but it is"
+        if node == START
+        else f"Node {node!r} must return a dict of state updates, a Command, or None, but it returned"
+    )
     raise InvalidUpdateError(
         message_with_code(
-            f"Node {node!r} must return a dict of state updates, a Command, or None, "
-            f"but it returned {result!r:.200} ({type(result).__name__}).",
+            f"{problem} {result!r:.200} ({type(result).__name__}).",
             ErrorCode.INVALID_GRAPH_NODE_RETURN_VALUE,
         )
     )
@@ -217,7 +221,8 @@ def root_updates_of(result: Any) -> list[Write]:
     ([('__root__', 5)], [])
     """
     if isinstance(result, Command):
-        return root_updates_of(result.update) if result.graph is None else []
+        command_updates(result)  # refuses what is not built
+        return root_updates_of(result.update)
     if has_command(result):
         return [write for each in result for write in root_updates_of(each)]
     return [] if result is None or isinstance(result, Send) else [(ROOT, result)]
@@ -229,8 +234,13 @@ def has_command(result: Any) -> bool:
 
 def command_updates(command: Command[Any]) -> list[Write]:
     """A command's update as pairs; a key may repeat (CS-01)."""
+    if command.graph is not None:
+        raise InvalidUpdateError(
+            f"A Command to the graph {command.graph!r} is not built yet; leave out `graph` to "
+            "update the graph that the node belongs to."
+        )
     update = command.update
-    if update is None or command.graph is not None:
+    if update is None:
         return []
     if isinstance(update, dict):
         return list(update.items())
@@ -242,6 +252,5 @@ def command_updates(command: Command[Any]) -> list[Write]:
 
 
 def field_values(fields: Mapping[str, Any], value: Any) -> list[Write]:
-    """The fields of an object that say something: those that are not None."""
-    pairs = ((name, getattr(value, name, None)) for name in fields)
-    return [(name, value) for name, value in pairs if value is not None]
+    """The fields of an object that are there, as (name, value)."""
+    return [(name, getattr(value, name)) for name in fields if hasattr(value, name)]

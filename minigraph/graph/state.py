@@ -20,7 +20,7 @@ from minigraph.channels.last_value import LastValue
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
 from minigraph.constants import END, LEVEL_SEPARATOR, START, TASK_SEPARATOR
 from minigraph.graph.branch import BranchSpec
-from minigraph.graph.compile import CompiledStateGraph, NodeSpec, Plan
+from minigraph.graph.compile import CompiledStateGraph, Declaration, NodeSpec
 from minigraph.graph.schema import annotations_of, channels_of, parameter_schema
 from minigraph.pregel.interrupts import Breakpoints
 from minigraph.pregel.main import Pregel
@@ -81,10 +81,9 @@ class StateGraph:
             known = self.channels.get(name)
             if known is not None and known != channel and not isinstance(channel, LastValue):
                 raise ValueError(
-                    f"Channel {name!r} already exists with a different type: "
-                    f"{type(known).__name__} there, {type(channel).__name__} in "
-                    f"{getattr(schema, '__name__', schema)}. Give the key the same annotation "
-                    "in all schemas."
+                    f"Channel {name!r} already exists with a different type: it is "
+                    f"{described(known)}, and {getattr(schema, '__name__', schema)} makes it "
+                    f"{described(channel)}. Give the key the same annotation in all schemas."
                 )
         self.schemas.append(schema)
         for name, channel in channels.items():
@@ -175,6 +174,11 @@ class StateGraph:
         Raises `ValueError` for an edge from END or to START, and, in a list, for nodes that
         have not been added.
         """
+        if not isinstance(end, str):
+            raise TypeError(
+                f"An edge ends at one node, but this one (from {start!r}) ends at {end!r}: "
+                "add one edge for each target."
+            )
         if end == START:
             raise ValueError(f"START cannot be an end node (edge from {start!r}).")
         if isinstance(start, str):
@@ -185,6 +189,10 @@ class StateGraph:
         for name in start:
             if name == END:
                 raise ValueError(f"END cannot be a start node (edge to {end!r}).")
+            if name == START:
+                raise ValueError(
+                    f"START cannot be in a list edge (to {end!r}): nothing waits for it."
+                )
             self.require_node(name)
         if end != END:
             self.require_node(end)
@@ -214,6 +222,11 @@ class StateGraph:
 
         Raises `ValueError` if `source` already has a branch of this name (SG-29).
         """
+        if not callable(path):
+            raise TypeError(
+                f"The branch after {source!r} needs a function from the state to a choice, not "
+                f"{path!r}. For an edge that is always taken, use add_edge."
+            )
         name = getattr(path, "__name__", None)
         name = "condition" if name in (None, "<lambda>") else name
         branches = self.branches.setdefault(source, {})
@@ -267,7 +280,7 @@ class StateGraph:
                 f"as InMemorySaver(), or None, but received {type(checkpointer).__name__}."
             )
         self.validate()
-        declared = Plan(
+        declared = Declaration(
             nodes=dict(self.nodes),
             edges=list(self.edges),
             joins=list(self.waiting_edges),
@@ -320,6 +333,13 @@ class StateGraph:
                         f"Found edge ending at unknown node {end!r}: the return annotation of "
                         f"{name!r} names it; known: {known}."
                     )
+
+
+def described(channel: BaseChannel[Any, Any, Any]) -> str:
+    """A channel's class, and its reducer where that is what tells it apart."""
+    reducer = getattr(channel, "operator", None)
+    name = type(channel).__name__
+    return name if reducer is None else f"{name} with {getattr(reducer, '__name__', reducer)}"
 
 
 def declared_ends(action: Callable[..., Any]) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ one of the *effects* below and stops; the driver performs it and sends back an a
     yield Save(…)                   ──▶       saver.put(…)
     yield Emit(mode, payload)       ──▶       hands it to whoever reads the stream
 
-Effects and answers are plain, frozen data. So anything can be a driver: threads, an
+Effects and answers are plain, frozen data, with one exception: the `state` in a `View` is
+the live one, not a copy, and the tasks only read it. So anything can be a driver: threads, an
 event loop, a dictionary of prepared answers, a person in a REPL, or a driver that dies on
 purpose at the k-th effect. An effect that could not be performed comes back as the
 exception it raised, thrown into the program at the place where it waits.
@@ -46,7 +47,8 @@ class View(NamedTuple):
     Fields:
         config: the run's config.
         step: the super-step's number.
-        state: the state from which the super-step starts.
+        state: the state from which the super-step starts: the program's own `LiveState`,
+            which does not change until the tasks have ended.
         results: what each task is to be treated as having returned, by task id, in place of
             calling its function: an update from outside is such a task.
     """

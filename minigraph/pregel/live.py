@@ -47,7 +47,7 @@ class Changes(NamedTuple):
         updated: the channels that got a new value and have one: the next plan looks at
             the nodes that listen to these, and at no others.
         ignored: (task name, channel) of writes to channels that do not exist.
-        finished: the channels that were told that nothing is left to run.
+        told_finished: the channels that were told that nothing is left to run.
     """
 
     channels: Channels
@@ -55,7 +55,7 @@ class Changes(NamedTuple):
     seen: dict[str, dict[str, Version]]
     updated: frozenset[str]
     ignored: Sequence[tuple[str, str]] = ()
-    finished: Collection[str] = ()
+    told_finished: Collection[str] = ()
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ class LiveState:
         self.updated = changes.updated
         self.newest = next(iter(changes.versions.values()), self.newest)  # all got the same
         self.remember(changes.channels)
-        self.unfinished.difference_update(changes.finished)
+        self.unfinished.difference_update(changes.told_finished)
 
     def remember(self, channels: Channels) -> None:
         """Read channels once, now that they changed."""

@@ -23,6 +23,7 @@ from minigraph.channels.base import BaseChannel
 from minigraph.checkpoint.base.id import uuid6_text
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
 from minigraph.config import prepared, require_thread
+from minigraph.context import running_task
 from minigraph.pregel.drive import AsyncDriver, Driver, afinish, finish
 from minigraph.pregel.effects import Emit, Program
 from minigraph.pregel.inspect import history_program, state_program, update_program
@@ -152,17 +153,26 @@ class Pregel:
         for mode in modes:
             if mode not in MODES:
                 raise ValueError(
-                    f"stream_mode {mode!r} does not exist; it can be one of {list(MODES)}."
+                    f"stream_mode {mode!r} does not exist here, or is not built yet; it can be one "
+                    f"of {list(MODES)}."
                 )
+        for name in options.keys() - RunOptions.__annotations__.keys():
+            raise TypeError(
+                f"{name!r} is no option of a run, or is not built yet; there are stream_mode, "
+                f"{', '.join(RunOptions.__annotations__)}."
+            )
         config = prepared(config)
         if self.checkpointer is not None:
-            require_thread(config)
+            require_thread(config, to_run=True)
+        if running_task.get() is None and config.get("configurable", {}).get("checkpoint_ns"):
+            # A namespace is the place of a graph that is run by a node. This one is not.
+            config = {**config, "configurable": {**config["configurable"], "checkpoint_ns": ""}}
         request = Request(
             input=input,
             config=config,
             output=self.output_selection(options.get("output_keys")),
             modes=frozenset(modes),
-            saved=self.checkpointer is not None,
+            has_saver=self.checkpointer is not None,
             stop_before=self.breakpoints(options.get("interrupt_before"), self.interrupt_before),
             stop_after=self.breakpoints(options.get("interrupt_after"), self.interrupt_after),
         )
@@ -179,7 +189,7 @@ class Pregel:
             if name not in self.layout.channels:
                 raise ValueError(
                     f"output_keys names {name!r}, which is no channel of this graph; "
-                    f"it has {sorted(self.layout.channels)}."
+                    f"its state has {list(self.layout.stream_channels.names)}."
                 )
         return chosen
 
@@ -189,6 +199,10 @@ class Pregel:
         Raises `ValueError` for a node that does not exist.
         """
         chosen = compiled if given is None else given
+        if isinstance(chosen, str) and chosen != "*":
+            raise TypeError(
+                f"Nodes to stop at are given as a list, or as '*' for all: [{chosen!r}]."
+            )
         for name in () if chosen == "*" else chosen:
             if name not in self.layout.nodes:
                 raise ValueError(
@@ -320,7 +334,8 @@ class Pregel:
             options["output_keys"] = options.get("output_keys") or self.output_channels
             stream = self.astream(input, config, stream_mode=stream_mode, **options)
             return [chunk async for chunk in stream]
-        return await afinish(self.async_driver(config), self.program(input, config, **options))
+        program = self.program(input, config, **options)
+        return await afinish(self.async_driver(config), program)
 
     async def astream(
         self,
@@ -496,7 +511,7 @@ class Pregel:
                 "Compile it with one, such as compile(checkpointer=InMemorySaver())."
             )
         config = prepared(config)
-        require_thread(config)
+        require_thread(config, to_run=False)
         return self.checkpointer, config
 
 

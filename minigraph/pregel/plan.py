@@ -1,7 +1,12 @@
 """Plan: which tasks does the next super-step consist of?
 
-    one task per Send that waits in the tasks channel          path (push, index)
-    one task per node with a trigger that is news to it        path (pull, node)
+    one task per Send that waits in         path ("__pregel_push", index, False)
+        the tasks channel
+    one task per node with a trigger        path ("__pregel_pull", node)
+        that is news to it
+
+A node with news but nothing to read is left out: it reads a single channel, and that one
+has no value.
 
 Nothing runs here and nothing changes. The same state always gives the same plan, with
 the same task ids, in this process or in another one: that is what "durable" rests on.
@@ -31,7 +36,8 @@ class Task(NamedTuple):
         id, path: see `identity`.
         name: the node's name; a Send's task and a triggered one may share it.
         input: what was read for it, or the Send's argument.
-        triggers: all triggers of the node, or ``(push,)``; these count as seen once it ran.
+        triggers: all triggers of the node, or ``("__pregel_push",)`` for a Send; these count
+            as seen once it ran.
         because: the triggers that were news; empty for a Send.
         namespace: where it stands, see `identity.task_namespace`.
         node: the node.
@@ -61,8 +67,9 @@ def plan(
 
     Returns:
         Sends first, in the order sent, then triggered nodes by name. (By order of declaration
-        when it is not known what the last super-step updated.) An empty list means that the
-        run is over. A Send to a node that does not exist gives no task.
+        when it is not known what the last super-step updated.) This is not the order in which
+        their writes are applied: see `update`. An empty list means that the run is over. A
+        Send to a node that does not exist gives no task.
 
     Rules: SS-02, SS-22, SS-23, SS-30, SS-31, CS-32.
     """
@@ -93,7 +100,11 @@ def plan(
 
 
 def candidates(layout: Layout, state: LiveState) -> Collection[str]:
-    """The nodes that can have news: those that listen to an updated channel."""
+    """The nodes that can have news: those that listen to an updated channel.
+
+    When it is not known what was updated (``state.updated`` is None), that can be all nodes;
+    or none, if nothing was ever written.
+    """
     if state.updated is None:
         return layout.nodes if state.versions else ()
     names: set[str] = set()

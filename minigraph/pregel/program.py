@@ -2,35 +2,38 @@
 
 This is the machine. It loads, plans, starts tasks, takes in their writes and saves; and
 it does none of that itself. Whatever touches the world is *yielded* as an effect (see
-`effects`) and performed by a driver.
+`effects`) and performed by a driver; only ids, times and version numbers come from
+functions that the caller hands in.
 
-    load ▸ begin ─────────── an input becomes writes, or a resumed run finds its place
+    load ▸ begin ─────────── an input becomes writes, or a run that goes on finds its place
     while there is a plan:
         super-step ───────── start the tasks; store each one's writes as it ends
         update ───────────── all writes ─▶ the next state           (nothing yielded)
         save ─────────────── a checkpoint per super-step
 
-A run *resumes* when it is given no input. Resume, replay and fork are not three
-machines: they differ in where `begin` starts from (see `begin` and `fork`), and the loop
-does not know which of them it is in.
+A call without an input *continues*: it replays a checkpoint that it names, or *resumes*
+the latest. These are not two more machines: they differ in where `begin` starts from, and
+the loop does not know which of them it is in.
 
-The generator's return value is the result of the run. Ids, times and version numbers come
-from the `Environment`, so the same scenario can be run twice to the same bytes.
+The generator's return value is the result of the run. With the same functions in the
+`Environment`, the same scenario can be run twice to the same bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from minigraph.checkpoint.base.records import CheckpointTuple
 from minigraph.config import at_checkpoint, recursion_limit
 from minigraph.constants import (
+    BRANCH_PREFIX,
     ERROR,
     INPUT,
     INTERRUPT,
     MISSING,
     NO_WRITES,
+    START,
     TASKS,
 )
 from minigraph.errors import (
@@ -75,7 +78,9 @@ NOTHING_WRITTEN: Final[Sequence[Write]] = ((NO_WRITES, None),)
 
 
 class Environment(NamedTuple):
-    """What a program needs to know of the world, as functions that a driver hands in.
+    """What a program needs to know of the world, as functions that its caller hands in.
+
+    `Pregel` makes one for each graph. Calling them is no effect: nothing has to be waited for.
 
     Fields:
         new_id: from a super-step's number to a new checkpoint id; ids must increase.
@@ -92,19 +97,19 @@ class Request(NamedTuple):
     """One call of a graph.
 
     Fields:
-        input: the input; ``None`` resumes.
+        input: the input; ``None`` goes on with what the thread has.
         config: which thread and checkpoint, and what goes with the call.
         output: the channels that make up the result.
         modes: the stream modes that somebody reads; nothing else is emitted.
         stop_before, stop_after: nodes to stop at, see `interrupts`.
-        saved: whether there is a saver. Without one nothing is loaded or saved.
+        has_saver: whether there is a saver. Without one nothing is loaded or saved.
     """
 
     input: Any
     config: RunnableConfig
     output: Selection
     modes: frozenset[str]
-    saved: bool
+    has_saver: bool
     stop_before: Breakpoints = ()
     stop_after: Breakpoints = ()
 
@@ -144,13 +149,13 @@ class Run:
         self.step = -1
         self.limit = recursion_limit(request.config)
         self.last_step = -1
-        self.saved: CheckpointTuple | None = None
+        self.loaded: CheckpointTuple | None = None
         self.unsaved_versions: dict[str, Version] = {}
         self.finished: dict[str, Sequence[Write]] = {}
         self.stopped = False
         self.tells_updates = "updates" in request.modes
         self.tells_values = "values" in request.modes
-        self.keeps_records = request.saved or self.tells_updates
+        self.keeps_records = request.has_saver or self.tells_updates
         # If the output can only change by being written to, and nobody looks at it meanwhile,
         # it is enough to read it once, at the end, instead of after every super-step.
         self.reads_output_late = not self.tells_values and layout.keeps_values(request.output)
@@ -160,27 +165,33 @@ class Run:
     # ------------------------------------------------------------ where to start
 
     def load(self) -> Part:
-        """Find the thread's place, or an empty one."""
-        if self.request.saved:
-            self.saved = yield Load(self.config)
-        self.state = hydrate(self.layout, self.saved.checkpoint if self.saved else None)
-        if self.saved is not None:
-            self.checkpoint_id = self.saved.checkpoint["id"]
-            self.step = self.saved.metadata.get("step", -2) + 1
+        """Find the thread's place, or an empty one.
+
+        Steps count from -1, the input's. A checkpoint that does not know its step, and the
+        empty one of a new thread, stand at -2, one before it. The empty one is never stored;
+        it gets an id because the ids of tasks are made from it.
+        """
+        if self.request.has_saver:
+            self.loaded = yield Load(self.config)
+        self.state = hydrate(self.layout, self.loaded.checkpoint if self.loaded else None)
+        if self.loaded is not None:
+            self.checkpoint_id = self.loaded.checkpoint["id"]
+            self.step = self.loaded.metadata.get("step", -2) + 1
         else:
             self.checkpoint_id = self.environment.new_id(-2)
-        self.config = at_checkpoint(self.config, self.checkpoint_id if self.saved else None)
+        self.config = at_checkpoint(self.config, self.checkpoint_id if self.loaded else None)
         self.last_step = self.step + self.limit + 1
 
     def begin(self) -> Part:
         """Take in the input, or find what is still to be done.
 
-        Three ways in, and here is all that tells them apart:
+        Four ways in, and here is all that tells them apart:
             input    the waiting tasks are given up, and the input is written (CP-51)
             replay   a checkpoint was named: a copy of it becomes the present (TT-02)
             resume   go on from the latest, with what its tasks have already written (CP-54)
+            stuck    a resume whose writes cannot be applied: it starts from a copy instead
         """
-        if not self.is_resuming():
+        if not self.is_continuing():
             yield from self.take_input()
             return
         # A breakpoint holds when something is newer than this note (IN-50, IN-51).
@@ -188,13 +199,17 @@ class Run:
         if (yield from self.is_replaying()):
             yield from self.fork()
         else:
-            self.finished = finished_writes(self.saved)
+            self.finished = finished_writes(self.loaded)
             if self.is_stuck():
                 yield from self.fork()
         yield from self.tell_values()
 
-    def is_resuming(self) -> bool:
-        """Whether this call goes on with a run instead of starting one (CP-52, CP-53)."""
+    def is_continuing(self) -> bool:
+        """Whether this call goes on from a checkpoint instead of starting a run.
+
+        It has no input (CP-52), or it says by its run id that it is the run which made the
+        checkpoint (CP-53).
+        """
         if self.request.input is None:
             if not self.state.versions:
                 raise EmptyInputError(
@@ -203,7 +218,7 @@ class Run:
                 )
             return True
         mine = self.config.get("metadata", {}).get("run_id")
-        theirs = self.saved.metadata.get("run_id") if self.saved is not None else None
+        theirs = self.loaded.metadata.get("run_id") if self.loaded is not None else None
         return mine is not None and mine == theirs
 
     def is_replaying(self) -> Generator[Effect, Any, bool]:
@@ -213,9 +228,9 @@ class Run:
         order to be run from: by an update or a fork (TT-06).
         """
         named = self.request.config.get("configurable", {}).get("checkpoint_id")
-        if self.saved is None or named is None:
+        if self.loaded is None or named is None:
             return False
-        if self.saved.metadata.get("source") not in ("update", "fork"):
+        if self.loaded.metadata.get("source") not in ("update", "fork"):
             return True
         latest = yield Load(at_checkpoint(self.config, None))
         return latest is not None and latest.checkpoint["id"] != self.checkpoint_id
@@ -236,7 +251,9 @@ class Run:
         return False
 
     def fork(self) -> Part:
-        """Make a copy of the present checkpoint the one to run from.
+        """Make a copy of the present checkpoint the one to run from: its source is ``fork``.
+
+        (What users call a fork, `update_state` on an old checkpoint, is in `inspect`.)
 
         Its tasks get new ids, so none of them counts as finished (TT-04).
         """
@@ -262,7 +279,7 @@ class Run:
         done = [TaskWrites(task.path, task.name, (), task.triggers) for task in self.next_tasks()]
         done.append(TaskWrites((), INPUT, writes, ()))
         self.absorb(update(self.layout, self.state, done, self.environment.next_version))
-        if self.request.saved:
+        if self.request.has_saver:
             yield from self.save("input")
         self.step += 1
 
@@ -273,9 +290,10 @@ class Run:
         if self.step > self.last_step:
             raise GraphRecursionError(
                 message_with_code(
-                    f"The run took {self.limit} super-steps, which is its recursion_limit, and has "
-                    f"not come to an end (super-step {self.step}). Raise `recursion_limit` in "
-                    "the config, or look for a loop that never leaves.",
+                    f"The run used up its recursion_limit of {self.limit} super-steps without "
+                    f"coming to an end (super-step {self.step} was next; a run that is to end "
+                    "needs one to spare). Raise `recursion_limit` in the config, or look for a "
+                    "loop that never leaves.",
                     ErrorCode.GRAPH_RECURSION_LIMIT,
                 )
             )
@@ -328,7 +346,7 @@ class Run:
         error: BaseException
         if isinstance(outcome, Finished):
             try:
-                if self.request.saved:
+                if self.request.has_saver:
                     yield self.writes_saved(task, outcome.writes or NOTHING_WRITTEN)
             except Stopped:
                 raise
@@ -342,7 +360,7 @@ class Run:
         else:
             error = outcome.error
         error.add_note(f"During task with name {task.name!r} and id {task.id!r}")
-        if self.request.saved:
+        if self.request.has_saver:
             try:
                 yield self.writes_saved(task, ((ERROR, error),))
             except Stopped:
@@ -371,23 +389,42 @@ class Run:
             # Like any failed super-step: the checkpoint it started from stays the last good
             # one, its tasks are still to be done, and the store knows why.
             error.add_note(f"At the end of super-step {self.step}; none of its writes counts.")
-            if self.request.saved:
+            if self.request.has_saver:
                 for task in tasks:
                     yield self.writes_saved(task, ((ERROR, error),))
             raise
         self.absorb(changes)
-        for task_name, channel in changes.ignored:
-            yield Warn(f"Task {task_name!r} wrote to {channel!r}, which is no channel; ignored.")
-        for sent in self.state.readable.get(TASKS, ()):
-            if not isinstance(sent, Send) or sent.node not in self.layout.nodes:
-                yield Warn(f"{sent!r:.200} goes to a node that does not exist; ignored.")
+        yield from self.warn_of_what_is_ignored(changes)
         news = self.wrote_output(tasks)
         self.finished = {}
-        if self.request.saved:
+        if self.request.has_saver:
             yield from self.save("loop")
         self.step += 1
         if news:
             yield from self.tell_values()
+
+    def warn_of_what_is_ignored(self, changes: Changes) -> Part:
+        """Tell the log of writes without a channel, and of ways to nodes that do not exist."""
+        nodes = self.layout.nodes
+        for task_name, channel in changes.ignored:
+            if channel.startswith(BRANCH_PREFIX):
+                target = channel.removeprefix(BRANCH_PREFIX)
+                yield Warn(
+                    f"{task_name!r} goes to node {target!r}, which does not exist; there are "
+                    f"{node_names(nodes)}. Ignored."
+                )
+            else:
+                yield Warn(
+                    f"Task {task_name!r} wrote to {channel!r}, which is no channel; ignored."
+                )
+        for sent in self.state.readable.get(TASKS, ()):
+            if not isinstance(sent, Send):
+                yield Warn(f"{sent!r:.200} was sent, but it is no Send; ignored.")
+            elif sent.node not in nodes:
+                yield Warn(
+                    f"{sent!r:.200} goes to node {sent.node!r}, which does not exist; there are "
+                    f"{node_names(nodes)}. Ignored."
+                )
 
     def wrote_output(self, tasks: list[Task]) -> bool:
         """Whether there is anything new to tell."""
@@ -453,6 +490,15 @@ class Run:
     def result(self) -> Any:
         """The last state that was, or would have been, told."""
         return self.present_output() if self.has_output and self.reads_output_late else self.output
+
+
+def node_names(nodes: Iterable[str]) -> list[str]:
+    """The nodes that somebody may go to, for messages.
+
+    >>> node_names(["__start__", "b", "a"])
+    ['a', 'b']
+    """
+    return sorted(name for name in nodes if name != START)
 
 
 def finished_writes(saved: CheckpointTuple | None) -> dict[str, Sequence[Write]]:

@@ -58,9 +58,10 @@ def task_config(task: Task, view: View) -> RunnableConfig:
     metadata = {**config.get("metadata", {})}
     if "thread_id" in place:
         metadata.setdefault("thread_id", place["thread_id"])
+    tags = [*config.get("tags", ()), *task.node.tags]
+    shown: RunnableConfig = {**config, "tags": tags} if tags else config
     return {
-        **config,
-        "tags": [*config.get("tags", ()), *task.node.tags],
+        **shown,
         "metadata": {
             **metadata,
             **task.node.metadata,

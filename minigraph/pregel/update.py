@@ -6,7 +6,11 @@ The tasks have run; each left a list of writes. Now, in one go:
     2. tell the triggers that they were used                        consume()
     3. give each channel all the writes that were made to it        update(writes)
     4. tell the restless channels that nobody wrote to them         update([])
-    5. if that leaves no node with news, tell who waits for it      finish()
+    5. if no node has news, channels that wait for the end open     finish()
+
+*Restless* are the channels with a value that may fade when nobody writes to them, such as
+ephemeral values and topics that do not accumulate. Those that wait for the end belong to
+deferred nodes, which run when nothing else is left to run.
 
 Writes are taken in the order of the task paths, never in the order of finishing, so the
 outcome does not depend on how fast a node was. Everything that changed gets the same new
@@ -69,7 +73,7 @@ def update(
     touched: Channels = {}
     versions: dict[str, Version] = {}
     updated: set[str] = set()
-    finished: set[str] = set()
+    told_finished: set[str] = set()
 
     def changed(name: str) -> None:
         versions[name] = version
@@ -98,13 +102,13 @@ def update(
             if channel.is_available() and channel.update(()):
                 changed(name)
         if state.finishing and layout.listeners.keys().isdisjoint(updated):
-            finished = {name for name in touched if name in state.finishing} | state.unfinished
-            for name in finished:
+            told_finished = {name for name in touched if name in state.finishing} | state.unfinished
+            for name in told_finished:
                 channel = touched[name] = touched.get(name, state.channels[name]).copy()
                 if channel.finish():
                     changed(name)
 
-    return Changes(touched, versions, seen, frozenset(updated), ignored, finished)
+    return Changes(touched, versions, seen, frozenset(updated), ignored, told_finished)
 
 
 def in_order(tasks: Iterable[TaskWrites]) -> list[TaskWrites]:

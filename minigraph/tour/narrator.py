@@ -3,7 +3,7 @@
 A program yields effects, and a driver performs them (see `pregel.effects`). So a driver
 that also talks needs no hook anywhere in the machine:
 
-    program ── Start(tasks) ──▶ Narrator ──▶  plan    node_a, because …
+    program ── Start(tasks) ──▶ Narrator ──▶  plan    node node_a: …
             ◀───── Finished ───          ──▶  run     foo   'a'
             ── Save(checkpoint) ▶        ──▶  update  foo   'a'   v2 ─▶ v3
 
@@ -72,10 +72,10 @@ class Narrator(Driver):
         phase = "  plan"
         for task in tasks:
             if self.given:
-                reason = f"{task.name} is not run: its result is given"
+                reason = f"node {task.name}: not run, its result is given"
             else:
                 self.ran.append(task.name)
-                reason = f"{task.name}, because {causes_text(task)}"
+                reason = f"node {task.name}: {causes_text(task)}"
             self.page.paragraph(reason, phase, PHASE)
             phase = ""
 
@@ -131,9 +131,9 @@ class Narrator(Driver):
 
 def causes_text(task: Task) -> str:
     """Why a task was planned, in words."""
-    return " and ".join(
-        f"{cause.channel} is at {version_text(cause.version)} and {task.name} "
-        f"has seen {version_text(cause.seen)}"
+    return "; ".join(
+        f"channel {cause.channel} is at {version_text(cause.version)}, and it has seen "
+        f"{version_text(cause.seen)}"
         for cause in task.because
     )
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 from operator import add
 from typing import Annotated, Any, TextIO, TypedDict
@@ -52,7 +53,8 @@ def two_nodes() -> CompiledStateGraph:
     builder = StateGraph(State)
     builder.add_sequence([node_a, node_b])
     builder.add_edge(START, "node_a").add_edge("node_b", END)
-    return builder.compile(checkpointer=InMemorySaver())
+    graph = builder.compile(checkpointer=InMemorySaver())
+    return graph
 
 
 # ---------------------------------------------------------------- the chapters
@@ -88,12 +90,13 @@ def introduce(page: Page) -> None:
     page.line((f"minigraph {__version__}", BOLD))
     page.line()
     page.paragraph(
-        "Two nodes, run for real. The program of a run only decides: it asks a driver to start "
-        "tasks and to save checkpoints. This driver tells what it is asked."
+        "Two nodes, run for real. A run has two halves: its program, a generator, decides what "
+        "to do next; its driver, a loop around it, starts the tasks and saves the checkpoints. "
+        "This driver also tells what it is asked to do."
     )
-    for each in (State, node_a, node_b):
+    for source in (*(inspect.getsource(each) for each in (State, node_a, node_b)), building()):
         page.line()
-        for line in inspect.getsource(each).splitlines():
+        for line in source.splitlines():
             page.line((f"  {line}", QUIET))
     page.line()
     page.line(("  START ─▶ node_a ─▶ node_b ─▶ END", PLAIN))
@@ -129,6 +132,9 @@ def show_checkpoints(page: Page, history: Sequence[StateSnapshot]) -> None:
         f"{len(history)} checkpoints: one for the input, one after each super-step. Each has all "
         "values and versions, so the next plan can be made in this process or in another."
     )
+    page.paragraph(
+        "Before anything is written, bar is [], from which its reducer starts; foo has no value."
+    )
     page.line()
     tell_checkpoints(page, history, ["foo", "bar"])
 
@@ -138,7 +144,7 @@ def replay(page: Page, graph: CompiledStateGraph, chosen: StateSnapshot) -> None
     page.line((f"graph.invoke(None, {named(chosen.config)})", ACCENT))
     page.paragraph(
         "Naming a checkpoint means: run from a copy of it. The copy is saved first, for history "
-        "is never edited."
+        "is never edited. Its source is called fork, and it counts as a step."
     )
     narrator = Narrator(graph, page)
     narrator.tell_result(finish(narrator.drive(graph.program(None, chosen.config))))
@@ -153,16 +159,21 @@ def fork(page: Page, graph: CompiledStateGraph, chosen: StateSnapshot) -> None:
     page.line((f"graph.update_state({named(chosen.config)}, {values})", ACCENT))
     page.paragraph(
         "An update from outside is a super-step in which one node is taken to have returned the "
-        "values: the one that ran last, unless you name another."
+        "values: the one that ran last, unless you name another. It makes a checkpoint beside "
+        "the copy, with the source update; steps are counted along each branch."
     )
     updates = [[StateUpdate(values)]]
     program = update_program(graph.layout, chosen.config, updates, graph.environment)
     updated: RunnableConfig = finish(Narrator(graph, page).drive(program))
     page.line()
     page.line((f"graph.invoke(None, {named(updated)})", ACCENT))
+    page.paragraph("No copy this time: this checkpoint is the newest, and was made to be run from.")
     narrator = Narrator(graph, page)
     narrator.tell_result(finish(narrator.drive(graph.program(None, updated))))
-    page.paragraph(f"{' and '.join(narrator.ran)} ran, and found the other value.")
+    page.paragraph(
+        f"{' and '.join(narrator.ran)} ran, and found the other value. There is one clock for all "
+        "channels: the update had used v4, so foo went from v3 to v5."
+    )
 
 
 def show_thread(page: Page, history: Sequence[StateSnapshot]) -> None:
@@ -183,13 +194,19 @@ def oldest_first(graph: CompiledStateGraph, thread: RunnableConfig) -> list[Stat
     return [*graph.get_state_history(thread)][::-1]
 
 
+def building() -> str:
+    """The lines that build the graph: the body of `two_nodes`."""
+    body = inspect.getsource(two_nodes).rpartition('"""')[2]
+    return textwrap.dedent(body.removesuffix("    return graph\n").lstrip("\n"))
+
+
 def named(config: RunnableConfig) -> str:
     return f"<{short(id_of(config))}>"
 
 
 def next_command(width: int) -> str:
-    """How to read the function that makes a plan, with the Python that runs this."""
-    read = "-m pydoc minigraph.pregel.plan"
+    """How to read the module that makes a plan, with the Python that runs this."""
+    read = "-m inspect minigraph.pregel.plan"
     python = sys.executable.removeprefix(os.getcwd() + os.sep)
     fits = python != sys.executable and len(f"  {python} {read}") <= width
     return f"{python if fits else 'python'} {read}"

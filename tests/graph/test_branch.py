@@ -55,19 +55,25 @@ SENT = (TASKS, Send("b", 1))
         pytest.param(Command(goto=["c", Send("b", 1)]), [C, SENT], id="mixed"),
         pytest.param(Command(goto=END), [], id="END"),
         pytest.param(Command(goto=["b", 5, None, END]), [B], id="other kinds are ignored"),
-        pytest.param(Command(goto=5), [], id="number as goto"),
+        pytest.param(Command(goto={"b"}), [B], id="set"),
         pytest.param(Command(goto="zz"), [("branch:to:zz", None)], id="unknown name"),
-        pytest.param(Command(graph=Command.PARENT, goto="b"), [], id="for another graph"),
         pytest.param(Command(resume=1, goto="b"), [B], id="resume means nothing here"),
         pytest.param(
             [Command(goto="b"), {"x": 1}, Command(goto="c")], [B, C], id="list of Commands"
         ),
-        pytest.param([Send("b", 1), Command(goto="c")], [SENT, C], id="Send in a list"),
+        pytest.param([Send("b", 1), Command(goto="c")], [C], id="Send in a list"),
     ],
 )
 def test_command_routes(result: Any, writes: Any) -> None:
     """CS-02 to CS-05."""
     assert command_routes(result) == writes
+
+
+@pytest.mark.parametrize("goto", [5, None])
+def test_a_goto_that_is_no_place(goto: Any) -> None:
+    """CS-13: it is refused, and the error shows it."""
+    with pytest.raises(TypeError, match=f"goto must be a node's name.*{goto}"):
+        command_routes(Command(goto=goto))
 
 
 class TestDeclare:

@@ -315,7 +315,7 @@ class Pair(NamedTuple):
         pytest.param({}, [], id="empty"),
         pytest.param({"x": 1, "unknown": 2, "y": None}, [("x", 1), ("y", None)], id="dict"),
         pytest.param(Data(1, "b", ["l"]), [("x", 1), ("y", "b"), ("log", ["l"])], id="dataclass"),
-        pytest.param(Data(1, None, []), [("x", 1), ("log", [])], id="fields that are None"),  # type: ignore[arg-type]
+        pytest.param(Data(1, None, []), [("x", 1), ("y", None), ("log", [])], id="None counts"),  # type: ignore[arg-type]
         pytest.param(Plain(x=1, z=2), [("x", 1)], id="object without some of its fields"),
         pytest.param(Pair(1, 2), [("x", 1), ("y", 2)], id="named tuple"),
         pytest.param(Send("b", {"x": 1}), [], id="Send"),
@@ -333,7 +333,6 @@ class Pair(NamedTuple):
         pytest.param(Command(update=5), [], id="Command, number"),
         pytest.param(Command(update=["x", 1]), [], id="Command, no pairs"),
         pytest.param(Command(update=[(1, 2)]), [], id="Command, pair without a name"),
-        pytest.param(Command(graph=Command.PARENT, update={"x": 1}), [], id="for another graph"),
         pytest.param([Command(update={"x": 1}), {"x": 2}], [("x", 1), ("x", 2)], id="mixed list"),
         pytest.param((Command(update={"x": 1}), None), [("x", 1)], id="mixed tuple"),
         pytest.param({"log": Overwrite([])}, [("log", Overwrite([]))], id="Overwrite"),
@@ -359,6 +358,15 @@ def test_other_results_are_refused(result: Any) -> None:
     assert code == "Error code: INVALID_GRAPH_NODE_RETURN_VALUE"
 
 
+def test_a_command_to_another_graph_is_refused() -> None:
+    """It is not built yet, and must not get lost."""
+    command = Command(graph=Command.PARENT, update={"x": 1})
+    with pytest.raises(InvalidUpdateError, match="graph '__parent__' is not built yet"):
+        updates_of("a", KEYS, command)
+    with pytest.raises(InvalidUpdateError, match="graph '__parent__' is not built yet"):
+        root_updates_of(command)
+
+
 def test_a_long_result_is_cut() -> None:
     """The message stays readable."""
     with pytest.raises(InvalidUpdateError) as caught:
@@ -376,7 +384,6 @@ def test_a_long_result_is_cut() -> None:
         (Send("b", 1), []),
         (Command(update=5, goto="b"), [(ROOT, 5)]),
         (Command(), []),
-        (Command(graph=Command.PARENT, update=5), []),
         ([Command(update=1), 2], [(ROOT, 1), (ROOT, 2)]),
     ],
 )

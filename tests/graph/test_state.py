@@ -305,7 +305,7 @@ class TestInputs:
     @pytest.mark.parametrize("input", [5, "text", [], [{"x": 1}], True])
     def test_other_inputs_are_refused(self, way: Any, input: Any) -> None:
         """SG-44: by START, whose result the input is."""
-        with pytest.raises(InvalidUpdateError, match="Node '__start__' must return a dict"):
+        with pytest.raises(InvalidUpdateError, match="The input must be a dict"):
             way.invoke(two(), input)
 
     def test_what_a_node_sees_of_a_partial_input(self, way: Any) -> None:

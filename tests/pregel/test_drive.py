@@ -12,7 +12,7 @@ import operator
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import copy_context
 from typing import Annotated, Any, TypedDict
 
@@ -20,14 +20,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minigraph.channels import LastValue
 from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.errors import InvalidUpdateError
 from minigraph.graph import END, START, StateGraph
+from minigraph.pregel import Pregel
 from minigraph.pregel.drive import AsyncDriver, Driver, afinish, finish, need
 from minigraph.pregel.effects import Cancel, Effect, Emit, Next, Start, Stopped, View
+from minigraph.pregel.node import PregelNode
 from minigraph.pregel.plan import Task
 from minigraph.pregel.program import Environment
 from minigraph.pregel.runner import perform
+from minigraph.pregel.selection import Selection
 from minigraph.types import Send
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
@@ -373,6 +377,15 @@ def test_a_sync_function_that_returns_another_awaitable() -> None:
 # ---------------------------------------------------------------- somebody leaves
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C is heard, even where these tests are a background job, whose shell ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_ctrl_c_while_waiting_for_threads(asynchronous: bool) -> None:
     """ST-30: the signal reaches the driver, not the node; the finished sibling is stored."""
@@ -929,8 +942,28 @@ def test_a_warning_goes_to_the_log(way: Any, caplog: pytest.LogCaptureFixture) -
 
     (record,) = caplog.records
     assert record.name == "minigraph"
-    assert "'a'" in record.getMessage()
-    assert "'branch:to:nowhere'" in record.getMessage()
+    assert record.getMessage() == (
+        "'a' goes to node 'nowhere', which does not exist; there are ['a']. Ignored."
+    )
+
+
+def test_a_write_to_no_channel_is_told_to_the_log(
+    way: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """SS-25: one that is no way to a node is told by the name of the channel."""
+    node = PregelNode("a", ("x",), Selection("x"), writers=(lambda result: [("zz", result)],))
+    graph = Pregel(
+        nodes={"a": node},
+        channels={"x": LastValue(int, "x")},
+        input_channels="x",
+        output_channels="x",
+    )
+
+    with caplog.at_level(logging.WARNING, logger="minigraph"):
+        way.invoke(graph, 1)
+
+    (record,) = caplog.records
+    assert record.getMessage() == "Task 'a' wrote to 'zz', which is no channel; ignored."
 
 
 def test_a_send_to_nowhere_is_told_to_the_log(way: Any, caplog: pytest.LogCaptureFixture) -> None:
@@ -942,14 +975,17 @@ def test_a_send_to_nowhere_is_told_to_the_log(way: Any, caplog: pytest.LogCaptur
     with caplog.at_level(logging.WARNING, logger="minigraph"):
         assert way.invoke(graph, {"log": []}) == {"log": ["a"]}
 
-    assert ["nowhere" in record.getMessage() for record in caplog.records] == [True]
+    (record,) = caplog.records
+    assert record.getMessage().endswith(
+        " goes to node 'nowhere', which does not exist; there are ['a']. Ignored."
+    )
 
 
 def test_errors_of_the_program_itself_end_the_run(way: Any) -> None:
     """What the program raises on its own account comes out as it is."""
     graph = chain({"a": say("a"), "b": say("b")}, InMemorySaver())
 
-    with pytest.raises(InvalidUpdateError, match="must return a dict"):
+    with pytest.raises(InvalidUpdateError, match="input must be a dict"):
         way.invoke(graph, 5, CONFIG)
     with pytest.raises(RecursionError):
         way.invoke(graph, {"log": []}, {**CONFIG, "recursion_limit": 1})

@@ -752,7 +752,7 @@ class TestCopy:
 
 
 class TestSuperSteps:
-    """CP-68, of the program: one checkpoint per inner list (the method is still to come)."""
+    """CP-68, of the program: one checkpoint per inner list."""
 
     def run(self, graph: Any, *super_steps: Any) -> Any:
         program = update_program(graph.layout, CONFIG, super_steps, graph.environment)

@@ -536,3 +536,21 @@ def test_one_graph_in_many_threads() -> None:
 def test_the_end_is_no_node() -> None:
     """SG-13."""
     assert END not in ab().nodes
+
+
+def test_an_option_that_does_not_exist(way: Any) -> None:
+    """A slip of the pen is told, and nothing runs."""
+    ran: list[str] = []
+    builder = StateGraph(State).add_node("a", lambda state: ran.append("a")).add_edge(START, "a")
+    with pytest.raises(TypeError, match="'interupt_before' is no option of a run"):
+        way.invoke(builder.compile(), {"log": []}, interupt_before=["a"])
+    assert ran == []
+
+
+def test_a_namespace_is_not_for_a_users_call(way: Any) -> None:
+    """SB-01: the checkpoints of a run that no node started have the root's namespace."""
+    saver = InMemorySaver()
+    graph = ab(None).builder.compile(checkpointer=saver)
+    place: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": "elsewhere"}}
+    way.invoke(graph, {"log": []}, place)
+    assert [*saver.storage["t"]] == [""]

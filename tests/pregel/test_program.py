@@ -405,7 +405,10 @@ def test_the_recursion_limit(way: Any, saver: Any, limit: int) -> None:
         way.stream_into(chunks, graph, {"x": 0}, {**CONFIG, "recursion_limit": limit})
     assert chunks == [{"a": {"x": i + 1}} for i in range(limit)]
     assert isinstance(caught.value, RecursionError)
-    assert str(caught.value).endswith("Error code: GRAPH_RECURSION_LIMIT")
+    message = str(caught.value)
+    assert message.startswith(f"The run used up its recursion_limit of {limit} super-steps")
+    assert f"(super-step {limit + 1} was next; a run that is to end needs one to spare)" in message
+    assert message.endswith("Error code: GRAPH_RECURSION_LIMIT")
 
 
 @pytest.mark.parametrize(("limit", "enough"), [(1, False), (2, False), (3, True)])

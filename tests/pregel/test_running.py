@@ -48,7 +48,6 @@ class TestTaskConfig:
     def test_of_a_bare_call(self) -> None:
         """MR-06, MR-03: without a thread, and without anything from the caller."""
         assert task_config(make_task(), make_view({})) == {
-            "tags": [],
             "metadata": {
                 "langgraph_step": 3,
                 "langgraph_node": "a",

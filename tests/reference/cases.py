@@ -257,7 +257,7 @@ CASES: dict[str, tuple[Scenario, list[str]]] = {
             ),
             calls=(Call("stream", input={}, mode="values"),),
         ),
-        ["stream 2 chunks"],
+        ["stream 1 chunks"],
     ),
     # Channels in a graph (CH, SG)
     "ephemeral values live for one step": (
@@ -626,6 +626,26 @@ CASES: dict[str, tuple[Scenario, list[str]]] = {
     "an update without values is input too": (
         graph(">a a>b", calls=(update(), state, resume)),
         ["update", "state empty > a", "invoke a b"],
+    ),
+    "an update without values may be ambiguous": (
+        graph(">a >b", calls=(start, update(), state)),
+        ["invoke in a b", "update raises InvalidUpdateError", "state in a b"],
+    ),
+    "an update without values is a super-step": (
+        graph(
+            ">a a>b",
+            keys=(LOG, Key("topic", "topic")),
+            nodes=(node("b", NAME, Write("topic", "name")),),
+            calls=(start, update(), state, update(at=-1), state_at(UPDATED), resume_at(UPDATED)),
+        ),
+        [
+            "invoke in a b",
+            "update",
+            "state in a b",
+            "update",
+            "state empty > a",
+            "invoke a b",
+        ],
     ),
     "an update of a replayed input has no author": (
         graph(">a", calls=(start, resume_at(2), update("u", at=2), state)),

@@ -49,10 +49,13 @@ REFUSALS = ("InvalidUpdateError", "TypeError")
 def _step_cannot_be_applied(case: Case) -> bool:
     """All tasks of a step are done, none failed, and still the step has no outcome.
 
-    Or some did fail, and the state cannot show what their finished siblings wrote.
+    Or some did fail, and the state cannot show what their finished siblings wrote. Or the step was
+    an update: it left its writes on the checkpoint that it could not be applied to.
     """
     one, two = case.reference[case.number], case.other[case.number]
     if one["call"] == "state" and one.get("raises") in REFUSALS and "raises" not in two:
+        return True
+    if any(call.op == "update" for call in case.raised("TypeError")):
         return True
     if not case.scenario.saver:
         return bool(case.raised(*REFUSALS))
@@ -95,6 +98,8 @@ def _live_view_of_what_lives_one_step(case: Case) -> bool:
     one, two = case.reference[case.number], case.other[case.number]
     if not one["call"] == two["call"] == "state" or "raises" in one or "raises" in two:
         return False
+    if not any(task["result"] for task in one["state"]["tasks"]["tuple"]):
+        return False
     fading = {
         key.name
         for key in case.scenario.keys
@@ -131,7 +136,16 @@ def _latest_named_is_resumed(case: Case) -> bool:
 def _update_as_input_gives_up_what_waits(case: Case) -> bool:
     """From an update as input on, the reference runs what waited beside START."""
     before = case.scenario.calls[: case.number + 1]
-    return any(call.op == "update" and call.as_node == "__input__" for call in before)
+    return any(call.op == "update" and call.as_node == "__input__" for call in before) and any(
+        row["metadata"]["source"] == "input"
+        and row["updated"] is None
+        and any(value != [] for channel, value in row["values"].items() if _triggers(channel))
+        for row in case.reference[-1].get("stored", [])
+    )
+
+
+def _triggers(channel: str) -> bool:
+    return channel.startswith(("branch:to:", "join:", "__pregel_tasks"))
 
 
 KNOWN = (
