@@ -204,7 +204,8 @@ def updates_of(node: str, keys: Collection[str], result: Any) -> list[Write]:
     problem = (
         f"The input must be a dict with keys among {sorted(keys)}, but it is"
         if node == START
-        else f"Node {node!r} must return a dict of state updates, a Command, or None, but it returned"
+        else f"Node {node!r} must return a dict of state updates, a Command, or None, "
+        "but it returned"
     )
     raise InvalidUpdateError(
         message_with_code(
