@@ -150,7 +150,7 @@ def advance(
 
 def waiting_tasks(layout: Layout, state: LiveState, saved: CheckpointTuple) -> list[Task]:
     """The tasks of the super-step that starts from a stored checkpoint, as they were declared."""
-    step = saved.metadata.get("step", -1) + 1
+    step = saved.metadata.get("step", -2) + 1
     namespace = saved.config.get("configurable", {}).get("checkpoint_ns", "")
     tasks = plan(layout, state, saved.checkpoint["id"], step, namespace)
     if len(tasks) > 1:
@@ -239,8 +239,6 @@ class Editor:
             yield from special[first.as_node](first.values)
         elif first.as_node == END:
             yield from self.clear(first.values)
-        elif self.saved and len(updates) == 1 and first.values is None and first.as_node is None:
-            yield from self.save("update")
         else:
             yield from self.as_nodes(updates)
 

@@ -395,7 +395,8 @@ class Run:
             raise
         self.absorb(changes)
         yield from self.warn_of_what_is_ignored(changes)
-        news = self.wrote_output(tasks)
+        # What was emptied is no news, and neither is a write that changed nothing.
+        news = not self.request.output.members.isdisjoint(changes.updated)
         self.finished = {}
         if self.request.has_saver:
             yield from self.save("loop")
@@ -425,13 +426,6 @@ class Run:
                     f"{sent!r:.200} goes to node {sent.node!r}, which does not exist; there are "
                     f"{node_names(nodes)}. Ignored."
                 )
-
-    def wrote_output(self, tasks: list[Task]) -> bool:
-        """Whether there is anything new to tell."""
-        if self.reads_output_late and self.has_output:
-            return False  # it is enough to know that there is an output
-        output = self.request.output.members
-        return any(name in output for task in tasks for name, _ in self.finished[task.id])
 
     def changes_of(self, tasks: list[Task]) -> Changes:
         """What the writes of these finished tasks make of the present state."""
