@@ -44,6 +44,8 @@ def get_config() -> RunnableConfig:
 def prepared(config: RunnableConfig | None) -> RunnableConfig:
     """A caller's config without the entries that are None: they say no more than absent ones.
 
+    Keys that the runtime does not know are the user's own, and move to ``configurable``.
+
     Raises `ValueError` for limits below 1 (SS-44), `TypeError` for what is no config.
 
     >>> prepared({"tags": None, "metadata": {"user": "u"}}), prepared(None)
@@ -55,6 +57,9 @@ def prepared(config: RunnableConfig | None) -> RunnableConfig:
     if not isinstance(config or {}, Mapping):
         raise TypeError(f"A config is a dict, such as {EXAMPLE}, but this is {config!r}.")
     given: Any = {key: value for key, value in (config or {}).items() if value is not None}
+    own = {key: given.pop(key) for key in given.keys() - RunnableConfig.__annotations__.keys()}
+    if own:  # a key that nobody knows is the user's, and those live in `configurable`
+        given["configurable"] = {**own, **given.get("configurable", {})}
     prepared: RunnableConfig = given
     recursion_limit(prepared)
     at_least_one("max_concurrency", given.get("max_concurrency", 1))
@@ -102,6 +107,6 @@ def require_thread(config: RunnableConfig, *, to_run: bool) -> None:
             "which thread it belongs to: thread_id, and optionally checkpoint_ns, "
             f"checkpoint_id. Pass a config such as {EXAMPLE}."
         )
-    if "thread_id" not in place:
+    if place.get("thread_id") is None:
         # KeyError shows its text quoted, so there are no quotes in it.
         raise KeyError("thread_id is missing in the configurable part of the config")

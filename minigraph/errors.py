@@ -17,6 +17,7 @@ __all__ = [
     "ErrorCode",
     "GraphRecursionError",
     "InvalidUpdateError",
+    "NodeCancelledError",
 ]
 
 
@@ -38,6 +39,19 @@ def message_with_code(message: str, code: ErrorCode) -> str:
     return f"{message}\nError code: {code.value}"
 
 
+def add_note(error: BaseException, note: str) -> None:
+    """Add a note to an error of the user's, if it takes notes: a frozen one does not.
+
+    >>> error = ValueError("no")
+    >>> add_note(error, "In super-step 3."); error.__notes__
+    ['In super-step 3.']
+    """
+    try:
+        error.add_note(note)
+    except Exception:
+        pass  # the error itself matters more than what there is to say about it
+
+
 class EmptyChannelError(Exception):
     """A channel was read that holds no value (CH-01)."""
 
@@ -48,6 +62,10 @@ class EmptyInputError(Exception):
 
 class InvalidUpdateError(Exception):
     """A write, or a set of writes, that a channel or the graph cannot accept (CH-03, SG-40)."""
+
+
+class NodeCancelledError(Exception):
+    """A node raised `asyncio.CancelledError`, though nobody had cancelled it (ER-03)."""
 
 
 class GraphRecursionError(RecursionError):

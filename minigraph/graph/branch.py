@@ -98,7 +98,7 @@ class BranchSpec:
         ends = (
             path_map
             if isinstance(path_map, Mapping) or path_map is None
-            else dict(zip(path_map, path_map))
+            else {name: name for name in path_map}
         )
         return cls(path, ends, parameter_schema(path))
 

@@ -26,7 +26,7 @@ from typing_extensions import ReadOnly, get_type_hints
 from minigraph.channels.base import BaseChannel
 from minigraph.channels.binop import BinaryOperatorAggregate
 from minigraph.channels.last_value import LastValue
-from minigraph.constants import RESERVED, ROOT, START
+from minigraph.constants import BRANCH_PREFIX, JOIN_PREFIX, RESERVED, ROOT, START
 from minigraph.errors import ErrorCode, InvalidUpdateError, message_with_code
 from minigraph.pregel.node import Write
 from minigraph.types import Command, Send
@@ -60,7 +60,7 @@ def channels_of(schema: Any) -> dict[str, BaseChannel[Any, Any, Any]]:
     """
     fields = fields_of(schema) or {ROOT: schema}
     for name in fields:
-        if name in RESERVED:
+        if name in RESERVED or name == START or name.startswith((BRANCH_PREFIX, JOIN_PREFIX)):
             raise ValueError(
                 f"Channel name {name!r} is reserved: rename this key of "
                 f"{getattr(schema, '__name__', schema)}."

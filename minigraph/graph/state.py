@@ -18,7 +18,7 @@ from typing import Any, Literal, Self, get_args, get_origin
 from minigraph.channels.base import BaseChannel
 from minigraph.channels.last_value import LastValue
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
-from minigraph.constants import END, LEVEL_SEPARATOR, START, TASK_SEPARATOR
+from minigraph.constants import END, LEVEL_SEPARATOR, RESERVED, START, TASK_SEPARATOR
 from minigraph.graph.branch import BranchSpec
 from minigraph.graph.compile import CompiledStateGraph, Declaration, NodeSpec
 from minigraph.graph.schema import annotations_of, channels_of, parameter_schema
@@ -128,8 +128,8 @@ class StateGraph:
             raise TypeError(f"Node {name!r} needs a function, not {type(action).__name__}.")
         if name in self.nodes:
             raise ValueError(f"Node {name!r} already present; every node needs a name of its own.")
-        if name in (START, END):
-            raise ValueError(f"Node {name!r} is reserved.")
+        if name in RESERVED or name in (START, END):
+            raise ValueError(f"Node {name!r} is reserved; choose another name.")
         for character in (LEVEL_SEPARATOR, TASK_SEPARATOR):
             if character in name:
                 raise ValueError(

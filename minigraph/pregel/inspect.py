@@ -60,7 +60,7 @@ def state_program(
 ) -> Program:
     """One checkpoint as a `StateSnapshot`: the latest, or the one that is named (CP-31)."""
     saved: CheckpointTuple | None = yield Load(config)
-    named = "checkpoint_id" in config.get("configurable", {})
+    named = config.get("configurable", {}).get("checkpoint_id")
     return snapshot(layout, config, saved, None if named else next_version)
 
 

@@ -80,7 +80,7 @@ def plan(
     key = checkpoint_key(checkpoint_id)
 
     for index, send in enumerate(state.readable.get(TASKS, ())):
-        node = layout.nodes.get(send.node) if isinstance(send, Send) else None
+        node = layout.nodes.get(send.node) if is_send_to_a_name(send) else None
         if node is not None:
             place = child_namespace(namespace, node.name)
             id = task_id(key, f"{place}{step}{node.name}{PUSH}{index}")
@@ -112,3 +112,8 @@ def candidates(layout: Layout, state: LiveState) -> Collection[str]:
         if channel in layout.listeners:
             names.update(layout.listeners[channel])
     return sorted(names) if len(names) > 1 else names
+
+
+def is_send_to_a_name(send: Any) -> bool:
+    """Whether this can be run at all; the tasks channel takes whatever is written to it."""
+    return isinstance(send, Send) and isinstance(send.node, str)

@@ -40,6 +40,7 @@ from minigraph.errors import (
     EmptyInputError,
     ErrorCode,
     GraphRecursionError,
+    add_note,
     message_with_code,
 )
 from minigraph.pregel.effects import (
@@ -64,10 +65,10 @@ from minigraph.pregel.io import input_writes, written_values
 from minigraph.pregel.layout import Layout
 from minigraph.pregel.live import Changes, LiveState, Version, hydrate
 from minigraph.pregel.node import Write
-from minigraph.pregel.plan import Task, plan
+from minigraph.pregel.plan import Task, is_send_to_a_name, plan
 from minigraph.pregel.selection import Selection
 from minigraph.pregel.update import TaskWrites, update
-from minigraph.types import Command, RunnableConfig, Send
+from minigraph.types import Command, RunnableConfig
 
 Part: TypeAlias = Generator[Effect, Any, None]
 """A stretch of the program that gives no value."""
@@ -152,6 +153,7 @@ class Run:
         self.loaded: CheckpointTuple | None = None
         self.unsaved_versions: dict[str, Version] = {}
         self.finished: dict[str, Sequence[Write]] = {}
+        self.known_changes: Changes | None = None
         self.stopped = False
         self.tells_updates = "updates" in request.modes
         self.tells_values = "values" in request.modes
@@ -228,7 +230,7 @@ class Run:
         order to be run from: by an update or a fork (TT-06).
         """
         named = self.request.config.get("configurable", {}).get("checkpoint_id")
-        if self.loaded is None or named is None:
+        if self.loaded is None or not named:
             return False
         if self.loaded.metadata.get("source") not in ("update", "fork"):
             return True
@@ -245,7 +247,8 @@ class Run:
         if not tasks or not all(task.id in self.finished for task in tasks):
             return False
         try:
-            self.changes_of(tasks)
+            # Kept for the end of the super-step: a reducer must be asked once, not twice.
+            self.known_changes = self.changes_of(tasks)
         except Exception:
             return True
         return False
@@ -315,7 +318,7 @@ class Run:
             if waiting:
                 yield Start(list(waiting.values()), View(self.config, self.step, self.state))
             while waiting and (outcome := (yield Next())) is not None:
-                task = waiting.pop(outcome.task_id)
+                task = self.ended(waiting, outcome)
                 if isinstance(outcome, Finished) and not self.keeps_records:
                     self.finished[task.id] = outcome.writes
                     continue
@@ -335,6 +338,16 @@ class Run:
                 "Answer with a Finished or a Failed for each task of Start."
             )
         yield from self.complete(tasks)
+
+    def ended(self, waiting: dict[str, Task], outcome: Any) -> Task:
+        """The task that an answer to Next is about. A person may be the driver, and err."""
+        known = isinstance(outcome, (Finished, Failed)) and outcome.task_id in waiting
+        if not known or (isinstance(outcome, Finished) and outcome.writes is None):
+            raise TypeError(
+                f"Next was answered with {outcome!r:.200}; expected a Finished, with a list of "
+                f"writes, or a Failed, for one of the task ids {list(waiting)}."
+            )
+        return waiting.pop(outcome.task_id)
 
     def take_outcome(
         self, task: Task, outcome: Finished | Failed
@@ -359,7 +372,7 @@ class Run:
                 return None
         else:
             error = outcome.error
-        error.add_note(f"During task with name {task.name!r} and id {task.id!r}")
+        add_note(error, f"During task with name {task.name!r} and id {task.id!r}")
         if self.request.has_saver:
             try:
                 yield self.writes_saved(task, ((ERROR, error),))
@@ -367,7 +380,7 @@ class Run:
                 raise
             except Exception as problem:
                 # The run fails anyway; what matters is that its siblings are still taken in.
-                error.add_note(f"This error could not be stored: {problem!r}")
+                add_note(error, f"This error could not be stored: {problem!r}")
         return error
 
     def stop(self, tasks: list[Task], waiting: dict[str, Task]) -> Part:
@@ -384,14 +397,13 @@ class Run:
     def complete(self, tasks: list[Task]) -> Part:
         """End the super-step: apply all writes, and save where that leads."""
         try:
-            changes = self.changes_of(tasks)
+            changes = self.known_changes or self.changes_of(tasks)
+            self.known_changes = None
         except Exception as error:
             # Like any failed super-step: the checkpoint it started from stays the last good
             # one, its tasks are still to be done, and the store knows why.
-            error.add_note(f"At the end of super-step {self.step}; none of its writes counts.")
-            if self.request.has_saver:
-                for task in tasks:
-                    yield self.writes_saved(task, ((ERROR, error),))
+            add_note(error, f"At the end of super-step {self.step}; none of its writes counts.")
+            yield from self.blame(tasks, error)
             raise
         self.absorb(changes)
         yield from self.warn_of_what_is_ignored(changes)
@@ -399,10 +411,30 @@ class Run:
         news = not self.request.output.members.isdisjoint(changes.updated)
         self.finished = {}
         if self.request.has_saver:
-            yield from self.save("loop")
+            base = self.config
+            try:
+                yield from self.save("loop")
+            except Stopped:
+                raise
+            except Exception as error:
+                self.config = base
+                yield from self.blame(tasks, error)
+                raise
         self.step += 1
         if news:
             yield from self.tell_values()
+
+    def blame(self, tasks: list[Task], error: Exception) -> Part:
+        """Store an error of the super-step's end with each of its tasks, if that can be done."""
+        if self.request.has_saver:
+            for task in tasks:
+                try:
+                    yield self.writes_saved(task, ((ERROR, error),))
+                except Stopped:
+                    raise
+                except Exception as problem:
+                    add_note(error, f"This error could not be stored: {problem!r}")
+                    return
 
     def warn_of_what_is_ignored(self, changes: Changes) -> Part:
         """Tell the log of writes without a channel, and of ways to nodes that do not exist."""
@@ -419,8 +451,8 @@ class Run:
                     f"Task {task_name!r} wrote to {channel!r}, which is no channel; ignored."
                 )
         for sent in self.state.readable.get(TASKS, ()):
-            if not isinstance(sent, Send):
-                yield Warn(f"{sent!r:.200} was sent, but it is no Send; ignored.")
+            if not is_send_to_a_name(sent):
+                yield Warn(f"{sent!r:.200} was sent, but it is no Send to a node; ignored.")
             elif sent.node not in nodes:
                 yield Warn(
                     f"{sent!r:.200} goes to node {sent.node!r}, which does not exist; there are "

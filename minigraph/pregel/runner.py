@@ -26,6 +26,7 @@ from types import CoroutineType
 from typing import Any, Final, TypeAlias
 
 from minigraph.context import running_task
+from minigraph.errors import NodeCancelledError
 from minigraph.pregel.effects import Failed, Finished, View
 from minigraph.pregel.node import Call
 from minigraph.pregel.plan import Task
@@ -67,8 +68,17 @@ def perform(task: Task, view: View) -> Outcome:
                     f"Node {task.name!r} returned a coroutine, which a sync run cannot await. "
                     "Use ainvoke or astream, or make the function sync."
                 )
+    except asyncio.CancelledError as error:
+        return Failed(task.id, cancelled(task, error))
     except Exception as error:
         return Failed(task.id, error)
+
+
+def cancelled(task: Task, error: asyncio.CancelledError) -> NodeCancelledError:
+    """What a node that raises `CancelledError` has failed with: nobody has cancelled the run."""
+    problem = NodeCancelledError(f"Node {task.name!r} raised asyncio.CancelledError")
+    problem.__cause__ = error
+    return problem
 
 
 async def perform_async(
@@ -93,6 +103,11 @@ async def perform_async(
                 raise answer.error
             if isawaitable(answer):
                 answer = await answer
+    except asyncio.CancelledError as error:
+        current = asyncio.current_task()
+        if current is not None and current.cancelling():
+            raise
+        return Failed(task.id, cancelled(task, error))
     except Exception as error:
         return Failed(task.id, error)
 
@@ -230,8 +245,9 @@ class LoopRunner:
         while self.waiting and (self.limit is None or len(self.running) < self.limit):
             context, task, view = self.waiting.popleft()
             running = asyncio.create_task(self.attempt(task, view), context=context)
-            running.add_done_callback(partial(self.ended, task.id))
-            self.running[task.id] = running
+            if not running.done():  # it may be, where tasks start at once
+                self.running[task.id] = running
+                running.add_done_callback(partial(self.ended, task.id))
 
     async def attempt(self, task: Task, view: View) -> None:
         self.report(task.id, await perform_async(task, view, self.call_sync))
@@ -243,7 +259,7 @@ class LoopRunner:
             self.report(task_id, Failed(task_id, error or asyncio.CancelledError()))
 
     def report(self, task_id: str, outcome: Outcome) -> None:
-        del self.running[task_id]
+        self.running.pop(task_id, None)
         self.outcomes.append(outcome)
         self.fill()
         if self.wake is not None and not self.wake.done():

@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from minigraph.constants import ERROR, INTERRUPT, NO_WRITES, RESUME, RETURN
+from minigraph.errors import add_note
 from minigraph.pregel.identity import path_text
 from minigraph.pregel.layout import Layout
 from minigraph.pregel.live import Changes, Channels, LiveState, Version
@@ -92,7 +93,7 @@ def update(
                 changed(name)
         except Exception as error:
             writers = ", ".join(t.name for t in ordered if any(w[0] == name for w in t.writes))
-            error.add_note(f"While channel {name!r} was taking in the writes of: {writers}")
+            add_note(error, f"While channel {name!r} was taking in the writes of: {writers}")
             raise
 
     # An input is not a super-step: nothing has had its turn, so nothing fades.

@@ -7,7 +7,7 @@ way ever after. What no row explains is a failure. So is a row that explains not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +47,7 @@ REFUSALS = ("InvalidUpdateError", "TypeError")
 
 
 def _step_cannot_be_applied(case: Case) -> bool:
-    """All tasks of a step are done, none failed, and still the step has no outcome.
+    """All tasks of a step have written, and still the step has no outcome.
 
     Or some did fail, and the state cannot show what their finished siblings wrote. Or the step was
     an update: it left its writes on the checkpoint that it could not be applied to.
@@ -61,25 +61,31 @@ def _step_cannot_be_applied(case: Case) -> bool:
         return bool(case.raised(*REFUSALS))
     stored = case.reference[-1].get("stored", [])
     applied = {row["parent"] for row in stored if row["metadata"]["source"] == "loop"}
-    stuck = [
-        row
+    stuck = any(
+        row["id"] not in applied
+        and row["writes"]
+        and _failed(row["writes"]) <= _wrote(row["writes"])
         for row in stored
-        if row["id"] not in applied and row["writes"] and not list(_errors(row["writes"]))
-    ]
-    return bool(stuck) and bool(case.raised(*REFUSALS))
+    )
+    return stuck and bool(case.raised(*REFUSALS))
 
 
 def _task_failed_after_it_wrote(case: Case) -> bool:
     """A task has an error that a channel raised, and ordinary writes too."""
     for row in case.reference[-1].get("stored", []):
-        wrote = {task for task, channel, _ in row["writes"] if channel != "__error__"}
-        if wrote & {task for task, error in _errors(row["writes"]) if error in REFUSALS}:
+        if _wrote(row["writes"]) & _failed(row["writes"], *REFUSALS):
             return bool(case.raised(*REFUSALS))
     return False
 
 
-def _errors(writes: list[Any]) -> Iterator[tuple[str, str]]:
-    yield from ((task, value) for task, channel, value in writes if channel == "__error__")
+def _wrote(writes: list[Any]) -> set[str]:
+    return {task for task, channel, _ in writes if channel != "__error__"}
+
+
+def _failed(writes: list[Any], *errors: str) -> set[str]:
+    """The tasks with an error: any, or one of `errors`."""
+    told = [(task, error) for task, channel, error in writes if channel == "__error__"]
+    return {task for task, error in told if not errors or error in errors}
 
 
 def _coroutine_under_the_sync_driver(case: Case) -> bool:

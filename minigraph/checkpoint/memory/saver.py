@@ -43,6 +43,7 @@ from minigraph.checkpoint.base.saver import BaseCheckpointSaver
 from minigraph.checkpoint.memory.rows import Row, Rows, Typed, metadata_filter, newest_first
 from minigraph.checkpoint.serde.base import SerializerProtocol
 from minigraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from minigraph.errors import add_note
 from minigraph.types import RunnableConfig
 
 __all__ = ["InMemorySaver", "MemorySaver"]
@@ -136,11 +137,13 @@ class InMemorySaver(BaseCheckpointSaver[str]):
             raise
 
         with self._lock:
-            self.storage[thread_id][namespace][checkpoint_id] = row
             before = len(self.blobs)
             self.blobs.update(blobs)
             self._key_count += len(self.blobs) - before
             self._keys[thread_id].update(blobs)
+            # The row comes last: a Ctrl-C may strike between any two of these lines, and a row
+            # without its values would be read as a state that has lost them.
+            self.storage[thread_id][namespace][checkpoint_id] = row
         return _address(thread_id, namespace, checkpoint_id)
 
     def put_writes(
@@ -170,9 +173,8 @@ class InMemorySaver(BaseCheckpointSaver[str]):
                 self._key_count += 1
                 self._keys[thread_id].add(key)
                 return
-            for place, write in new.items():
-                if place[1] < 0 or place not in stored:
-                    stored[place] = write
+            more = {place: w for place, w in new.items() if place[1] < 0 or place not in stored}
+            self.writes[key] = {**stored, **more}  # at once: half of a task's writes are none
 
     def delete_thread(self, thread_id: str) -> None:
         thread_id = str(thread_id)
@@ -419,4 +421,4 @@ def _address(thread_id: str, namespace: str, checkpoint_id: str) -> RunnableConf
 
 def _add_note(error: Exception, doing: str, kind: str, name: str, thread_id: str) -> None:
     """The serializer knows what is wrong with a value; we know whose value it was."""
-    error.add_note(f"This happened while {doing} {kind} {name!r} of thread {thread_id!r}.")
+    add_note(error, f"This happened while {doing} {kind} {name!r} of thread {thread_id!r}.")
