@@ -999,6 +999,14 @@ CASES: dict[str, tuple[Scenario, list[str]]] = {
         ),
         ["stream raises ValueError", "state in a > b", "stream 3 chunks"],
     ),
+    "an author with two triggers": (
+        graph(
+            ">n n+a>b a>b",
+            nodes=(node("n", returns="command", goto=("send:a",)), node("a"), node("b")),
+            calls=(start, update("u"), state),
+        ),
+        ["invoke in n a.0 b", "update raises InvalidUpdateError", "state in n a.0 b"],
+    ),
     "a coroutine in a sync run": (
         graph(">a", nodes=(node("a", coroutine=True),), calls=(start,)),
         ["invoke raises TypeError"],

@@ -129,6 +129,22 @@ def _update_of_a_replayed_input(case: Case) -> bool:
     return one["call"] == "update" and refused and {"__start__"} in seen
 
 
+def _author_with_two_triggers(case: Case) -> bool:
+    """Two channels started the node that ran last; the reference takes it for two authors."""
+    call, one, two = (
+        case.scenario.calls[case.number],
+        *(story[case.number] for story in (case.reference, case.other)),
+    )
+    refused = one.get("raises") == "InvalidUpdateError" and "raises" not in two
+    twice = any(
+        len(triggers) > len(set(triggers.values()))
+        for row in case.other[-1].get("stored", [])
+        for node, triggers in row["seen"].items()
+        if not node.startswith("__")
+    )
+    return call.op == "update" and call.as_node is None and refused and twice
+
+
 def _latest_named_is_resumed(case: Case) -> bool:
     """The reference runs finished tasks of the latest fork or update again; ours goes on."""
     if case.number == len(case.scenario.calls):  # what is stored, no call
@@ -142,16 +158,16 @@ def _latest_named_is_resumed(case: Case) -> bool:
 def _update_as_input_gives_up_what_waits(case: Case) -> bool:
     """From an update as input on, the reference runs what waited beside START."""
     before = case.scenario.calls[: case.number + 1]
-    return any(call.op == "update" and call.as_node == "__input__" for call in before) and any(
-        row["metadata"]["source"] == "input"
-        and row["updated"] is None
-        and any(value != [] for channel, value in row["values"].items() if _triggers(channel))
-        for row in case.reference[-1].get("stored", [])
-    )
+    if not any(call.op == "update" and call.as_node == "__input__" for call in before):
+        return False
+    stored = {row["id"]: row for row in case.reference[-1].get("stored", [])}
+    inputs = [row for row in stored.values() if row["metadata"]["source"] == "input"]
+    return any(_waits(stored[row["parent"]]) for row in inputs if row["parent"] in stored)
 
 
-def _triggers(channel: str) -> bool:
-    return channel.startswith(("branch:to:", "join:", "__pregel_tasks"))
+def _waits(row: Entry) -> bool:
+    triggers = ("__start__", "branch:to:", "join:", "__pregel_tasks")
+    return any(v != [] for channel, v in row["values"].items() if channel.startswith(triggers))
 
 
 KNOWN = (
@@ -161,6 +177,7 @@ KNOWN = (
     Difference("The parent of a checkpoint exists", _parent_that_does_not_exist),
     Difference("What lives for one super-step is shown", _live_view_of_what_lives_one_step),
     Difference("An update of a replayed input acts as START", _update_of_a_replayed_input),
+    Difference("The node that ran last is one author", _author_with_two_triggers),
     Difference("An update as input gives up what waits", _update_as_input_gives_up_what_waits),
     Difference("A named checkpoint that is the latest is resumed", _latest_named_is_resumed),
 )
