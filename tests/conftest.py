@@ -7,6 +7,8 @@ A test that takes `way` runs once for each. So what it proves of `invoke` it pro
 from __future__ import annotations
 
 import asyncio
+import signal
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -112,3 +114,11 @@ def way_and_nodes(request: pytest.FixtureRequest) -> Any:
     """A way to call a graph, and whether its nodes are to be async."""
     way, async_nodes = request.param
     return way(), async_nodes
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C is heard, even where these tests are a background job, whose shell ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -377,14 +377,6 @@ def test_a_sync_function_that_returns_another_awaitable() -> None:
 # ---------------------------------------------------------------- somebody leaves
 
 
-@pytest.fixture
-def ctrl_c() -> Iterator[None]:
-    """Ctrl-C is heard, even where these tests are a background job, whose shell ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_ctrl_c_while_waiting_for_threads(asynchronous: bool) -> None:

@@ -28,6 +28,11 @@ class Case:
     reference: list[Entry]
     other: list[Entry]
 
+    @property
+    def call(self) -> Call:
+        """The call whose entry differs; the last entry, what is stored, belongs to none."""
+        return [*self.scenario.calls, Call("stored")][self.number]
+
     def raised(self, *names: str) -> list[Call]:
         """The calls up to here that raised one of `names`, on both sides."""
         told = zip(self.scenario.calls, self.reference[: self.number + 1], self.other)
@@ -131,10 +136,7 @@ def _update_of_a_replayed_input(case: Case) -> bool:
 
 def _author_with_two_triggers(case: Case) -> bool:
     """Two channels started the node that ran last; the reference takes it for two authors."""
-    call, one, two = (
-        case.scenario.calls[case.number],
-        *(story[case.number] for story in (case.reference, case.other)),
-    )
+    call, one, two = case.call, case.reference[case.number], case.other[case.number]
     refused = one.get("raises") == "InvalidUpdateError" and "raises" not in two
     twice = any(
         len(triggers) > len(set(triggers.values()))
@@ -147,10 +149,7 @@ def _author_with_two_triggers(case: Case) -> bool:
 
 def _latest_named_is_resumed(case: Case) -> bool:
     """The reference runs finished tasks of the latest fork or update again; ours goes on."""
-    if case.number == len(case.scenario.calls):  # what is stored, no call
-        return False
-    call = case.scenario.calls[case.number]
-    one, two = case.reference[case.number], case.other[case.number]
+    call, one, two = case.call, case.reference[case.number], case.other[case.number]
     again = one.get("ran", {}).items() - two.get("ran", {}).items()
     return call.input is None and call.at is not None and bool(again)
 
@@ -171,8 +170,8 @@ def _waits(row: Entry) -> bool:
 
 
 KNOWN = (
-    Difference("A super-step that cannot be applied", _step_cannot_be_applied),
     Difference("A task fails after it wrote", _task_failed_after_it_wrote),
+    Difference("A super-step that cannot be applied", _step_cannot_be_applied),
     Difference("A coroutine node in a sync run", _coroutine_under_the_sync_driver),
     Difference("The parent of a checkpoint exists", _parent_that_does_not_exist),
     Difference("What lives for one super-step is shown", _live_view_of_what_lives_one_step),

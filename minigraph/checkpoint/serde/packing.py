@@ -18,6 +18,7 @@ result holds something that may have been a bytearray.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import is_dataclass
 from typing import Any, Final
@@ -57,6 +58,12 @@ _CAREFUL: Final = _QUICK | OPT_NON_STR_KEYS
 _LEVELS: Final = 255
 """How deep the C library goes."""
 
+_NOT_PACKED: Final = "Type is not msgpack serializable"
+"""How the C library's error begins when its callback has raised something. It does not say what."""
+
+_callback = threading.local()
+"""`error` is what the callback has raised on this thread, until `pack` has looked at it."""
+
 _TOO_DEEP: Final = "it is nested too deeply to be stored, or contains itself"
 
 
@@ -74,7 +81,8 @@ def pack(value: Any) -> bytes:
     """
     try:
         packed = packb(value, _quick_extension, _QUICK)
-    except TypeError:
+    except TypeError as error:
+        _let_interruptions_out(error)
         return _pack_carefully(value)
     # These three bytes begin every run of bytes. They also occur elsewhere, which costs a look
     # at the value; where they do not occur, there is no bytearray in it.
@@ -84,7 +92,24 @@ def pack(value: Any) -> bytes:
 
 
 def _quick_extension(value: Any) -> Any:
-    return _extension(value, pack)
+    try:
+        return _extension(value, pack)
+    except BaseException as error:
+        _callback.error = error
+        raise
+
+
+def _let_interruptions_out(error: TypeError) -> None:
+    """Raise the Ctrl-C that struck in the callback: to the C library, that is one more error.
+
+    It may strike before the callback's first line, while nobody can note it: the signal came
+    while the C library was at work. Then the callback has failed, and there is no note.
+    """
+    raised = vars(_callback).pop("error", None)
+    if raised is None and str(error).startswith(_NOT_PACKED):
+        raised = KeyboardInterrupt()
+    if raised is not None and not isinstance(raised, Exception):
+        raise raised from None
 
 
 def _extension(value: Any, pack: Callable[[Any], bytes]) -> Ext | str:

@@ -4,15 +4,21 @@ import asyncio
 import copy
 import dataclasses
 import enum
-from collections.abc import Iterator
-from typing import Any
+import operator
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
 from minigraph.checkpoint import memory
 from minigraph.checkpoint.base.records import Checkpoint
 from minigraph.checkpoint.memory import InMemorySaver, MemorySaver
+from minigraph.checkpoint.memory.rows import Rows
 from minigraph.checkpoint.serde.jsonplus import InvalidModuleError, JsonPlusSerializer
+from minigraph.graph import START, StateGraph
 from minigraph.types import RunnableConfig
 
 
@@ -413,3 +419,121 @@ def test_the_latest_is_found_without_looking_at_the_others() -> None:
     assert saver.storage["t"][""].ascending
     saver.get_tuple(at())
     assert serde.loads == 3
+
+
+# ---------------------------------------------------------------- interruptions
+
+
+class Log(TypedDict):
+    log: Annotated[list[str], operator.add]
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize(
+    ("rows", "log", "following"),
+    [(1, [], "__start__"), (2, ["in"], "a"), (3, ["in", "a"], "b"), (4, ["in", "a", "b"], None)],
+)
+def test_ctrl_c_right_after_a_row_is_set(
+    way: Any, monkeypatch: pytest.MonkeyPatch, rows: int, log: list[str], following: str | None
+) -> None:
+    """SV-20: its values were stored before it, so the thread can be read and continued."""
+    original = Rows.__setitem__
+    remaining = [rows]
+
+    def pressed(self: Rows, key: str, row: Any) -> None:
+        original(self, key, row)
+        remaining[0] -= 1
+        if not remaining[0]:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Rows, "__setitem__", pressed)
+    builder = StateGraph(Log).add_node("a", lambda state: {"log": ["a"]})
+    builder.add_node("b", lambda state: {"log": ["b"]}).add_edge(START, "a").add_edge("a", "b")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    with pytest.raises(KeyboardInterrupt):
+        way.invoke(graph, {"log": ["in"]}, at())
+
+    found = graph.checkpointer.get(at())
+    assert found
+    # SV-40: each version in the checkpoint has its value, or is known to have none.
+    stored = {key[2:] for key in graph.checkpointer.blobs}
+    assert {*found["channel_versions"].items()} <= stored
+    state = way.state(graph, at())
+    assert state.values == {"log": log}
+    assert state.next == ((following,) if following else ())
+    assert way.invoke(graph, None, at()) == {"log": ["in", "a", "b"]}
+
+
+def interrupt(code: CodeType, lines: int, function: Callable[[], Any]) -> bool:
+    """Call it; before the n-th line of `code`, Ctrl-C strikes. Whether it did."""
+    remaining = lines
+
+    def trace(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal remaining
+        if frame.f_code is not code:
+            return None
+        if event == "line":
+            remaining -= 1
+            if remaining == 0:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_ctrl_c_at_any_line_of_put() -> None:
+    """SV-40: what is found is the checkpoint before, or the whole new one."""
+    found = []
+    for line in range(1, 100):
+        saver = InMemorySaver()
+        put(saver, 1, values={"a": 1, "b": 1})
+        struck = interrupt(
+            InMemorySaver.put.__code__,
+            line,
+            lambda saver=saver: put(saver, 2, values={"a": 2, "b": 2}),
+        )
+        found.append(saver.get(at()))
+        assert found[-1] in (checkpoint(1, {"a": 1, "b": 1}), checkpoint(2, {"a": 2, "b": 2}))
+        saver.delete_thread("t")
+        assert saver.storage == saver.blobs == saver.writes == {}
+        if not struck:
+            break
+    # It struck before the row was there, and after.
+    assert len(found) > 10
+    assert [found[0], found[-1]] == [
+        checkpoint(1, {"a": 1, "b": 1}),
+        checkpoint(2, {"a": 2, "b": 2}),
+    ]
+
+
+@pytest.mark.parametrize("others", [[], [("x", 0)]], ids=["first", "later"])
+def test_ctrl_c_at_any_line_of_put_writes(others: Any) -> None:
+    """CP-54: all of a task's writes are stored, or none; half of them would count as finished."""
+    found = []
+    for line in range(1, 100):
+        saver = InMemorySaver()
+        put(saver, 1)
+        if others:
+            saver.put_writes(at(1), others, "other")
+        struck = interrupt(
+            InMemorySaver.put_writes.__code__,
+            line,
+            lambda saver=saver: saver.put_writes(at(1), [("x", 1), ("y", 2), ("z", 3)], "task"),
+        )
+        tuple_ = saver.get_tuple(at())
+        assert tuple_
+        assert tuple_.pending_writes is not None
+        found.append([write[1:] for write in tuple_.pending_writes if write[0] == "task"])
+        assert found[-1] in ([], [("x", 1), ("y", 2), ("z", 3)])
+        assert len(tuple_.pending_writes) == len(others) + len(found[-1])
+        if not struck:
+            break
+    assert [found[0], found[-1]] == [[], [("x", 1), ("y", 2), ("z", 3)]]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+import signal
 import uuid
 from typing import Any
 
@@ -173,3 +174,55 @@ def test_a_dataclass_that_is_an_exception_is_stored_as_a_dataclass() -> None:
     codes: list[int] = []
     unpackb(pack(Failure(3)), ext_hook=lambda code, _: codes.append(code))
     assert codes == [2]
+
+
+# ---------------------------------------------------------------- interruptions
+
+
+class Leaves(BaseException):
+    """Not an error: somebody wants to leave."""
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, Leaves])
+@pytest.mark.parametrize("value", [{1}, [1, {"a": {1}}], ([{1}],), {1: {1}}])
+def test_an_interruption_is_no_reason_to_pack_carefully(
+    value: Any, kind: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The C library makes a TypeError of it; what comes out is the interruption, once."""
+    interruption = kind("now")
+    pressed = [interruption]
+
+    def take_apart(value: Any) -> Any:
+        if value == {1} and pressed:
+            raise pressed.pop()
+        return original(value)
+
+    original = packing.take_apart
+    monkeypatch.setattr(packing, "take_apart", take_apart)
+    with pytest.raises(kind) as caught:
+        pack(value)
+    assert caught.value is interruption
+    assert unpackb(pack({1: "plain"}), option=OPT_NON_STR_KEYS) == {1: "plain"}
+    with pytest.raises(TypeError, match="`builtins.object` cannot be stored"):
+        pack(object())
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_while_the_c_library_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It strikes at the callback's first line, before anything there could take note of it."""
+
+    def early(value: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(packing, "_quick_extension", early)
+    with pytest.raises(KeyboardInterrupt):
+        pack([1, {1}])
+
+
+def test_an_error_leaves_nothing_behind() -> None:
+    """What the callback raised is looked at once: the next value is judged for itself."""
+    for _ in range(2):
+        with pytest.raises(TypeError, match="`builtins.object` cannot be stored"):
+            pack([(object(),)])
+        assert vars(packing._callback) == {}
+        assert pack({True: 1}) == b"\x81\xc3\x01"
