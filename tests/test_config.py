@@ -15,6 +15,7 @@ from minigraph.config import (
     RunnableConfig,
     at_checkpoint,
     get_config,
+    prepared,
     recursion_limit,
     require_thread,
 )
@@ -158,6 +159,24 @@ class TestRequireThread:
             with pytest.raises(KeyError, match="thread_id"):
                 call()
 
+    @pytest.mark.parametrize("place", [{"thread_id": None}, {"thread_id": None, "user": "u"}])
+    def test_a_thread_whose_name_is_none(self, way: Any, place: Any) -> None:
+        """CP-30: is a missing one, and not the thread called "None"."""
+        graph = one_node(lambda state: None, checkpointer=InMemorySaver())
+        config: Any = {"configurable": place}
+        for call in (
+            lambda: require_thread(config, to_run=True),
+            lambda: require_thread(config, to_run=False),
+            lambda: way.invoke(graph, {"x": 1}, config),
+            lambda: way.stream(graph, {"x": 1}, config),
+            lambda: way.state(graph, config),
+            lambda: way.history(graph, config),
+            lambda: way.update(graph, config, {"x": 1}),
+        ):
+            with pytest.raises(KeyError, match="thread_id"):
+                call()
+        assert dict(graph.checkpointer.storage) == {}
+
     @pytest.mark.parametrize("config", ["thread-1", 5, {"recursion_limit": "5"}])
     def test_what_is_no_config(self, way: Any, config: Any) -> None:
         graph = one_node(lambda state: None)
@@ -176,6 +195,40 @@ def test_an_entry_that_is_none_is_as_good_as_absent(way: Any, entry: str) -> Non
 
     assert way.invoke(graph, {"x": 1}, {entry: None}) == {"x": 1}
     assert seen == ["a"]
+
+
+class TestKeysOfTheUsersOwn:
+    def test_they_move_to_configurable(self) -> None:
+        """What already stands there is not replaced."""
+        given: Any = {"user": "u", "tags": ["t"], "x": 1, "configurable": {"x": 2, "y": 3}}
+        assert prepared(given) == {
+            "tags": ["t"],
+            "configurable": {"user": "u", "x": 2, "y": 3},
+        }
+        assert given == {"user": "u", "tags": ["t"], "x": 1, "configurable": {"x": 2, "y": 3}}
+
+    def test_without_any_there_is_no_configurable(self) -> None:
+        """Nor for one that is None."""
+        given: Any = {"user": None, "recursion_limit": 5}
+        assert prepared(given) == {"recursion_limit": 5}
+
+    def test_a_thread_may_be_named_there(self, way: Any) -> None:
+        """CP-30: a thread id is one of them; and a node sees them all in `configurable`."""
+        seen: list[Any] = []
+
+        def node(state: State, config: RunnableConfig) -> None:
+            seen.append((config["configurable"]["user"], config["configurable"]["thread_id"]))
+            assert "user" not in config
+
+        graph = one_node(node, checkpointer=InMemorySaver())
+        config: Any = {"thread_id": "1", "user": "u"}
+        assert way.invoke(graph, {"x": 1}, config) == {"x": 1}
+        assert seen == [("u", "1")]
+        way.update(graph, config, {"x": 2})
+        state = way.state(graph, config)
+        assert state == way.state(graph, {"configurable": {"thread_id": "1"}})
+        assert (state.values, state.metadata["step"]) == ({"x": 2}, 2)
+        assert way.history(graph, config)[0].values == {"x": 2}
 
 
 def test_a_config_is_not_changed_by_a_run(way: Any) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from minigraph import errors
-from minigraph.errors import ErrorCode, message_with_code
+from minigraph.errors import ErrorCode, add_note, message_with_code
 
 
 def test_the_public_names() -> None:
@@ -16,6 +18,7 @@ def test_the_public_names() -> None:
         "ErrorCode",
         "GraphRecursionError",
         "InvalidUpdateError",
+        "NodeCancelledError",
     ]
 
 
@@ -25,6 +28,7 @@ def test_the_public_names() -> None:
         ("EmptyChannelError", Exception),
         ("EmptyInputError", Exception),
         ("InvalidUpdateError", Exception),
+        ("NodeCancelledError", Exception),
         ("GraphRecursionError", RecursionError),
     ],
 )
@@ -45,3 +49,20 @@ def test_codes_and_their_place_in_a_message() -> None:
         "Too deep.",
         "Error code: GRAPH_RECURSION_LIMIT",
     ]
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen(Exception):
+    code: int
+
+
+class TakesNoNotes(Exception):
+    def add_note(self, note: str) -> None:
+        raise RuntimeError("no notes, please")
+
+
+@pytest.mark.parametrize("error", [Frozen(3), TakesNoNotes("boom")])
+def test_an_error_that_takes_no_notes(error: Exception) -> None:
+    """CP-55: it is left as it is, and nothing is raised in its place."""
+    add_note(error, "During task ...")
+    assert not hasattr(error, "__notes__")

@@ -68,7 +68,7 @@ from minigraph.pregel.node import Write
 from minigraph.pregel.plan import Task, is_send_to_a_name, plan
 from minigraph.pregel.selection import Selection
 from minigraph.pregel.update import TaskWrites, update
-from minigraph.types import Command, RunnableConfig
+from minigraph.types import Command, RunnableConfig, Send
 
 Part: TypeAlias = Generator[Effect, Any, None]
 """A stretch of the program that gives no value."""
@@ -475,6 +475,8 @@ class Run:
         """Save the present state as a checkpoint, child of the one before."""
         id = self.environment.new_id(self.step)
         checkpoint = self.state.to_checkpoint(id, self.environment.now())
+        if self.layout.untracked and (sent := checkpoint["channel_values"].get(TASKS)):
+            checkpoint["channel_values"][TASKS] = [self.storable(each) for each in sent]
         metadata: Any = {"source": source, "step": self.step, "parents": {}}
         yield Save(self.config, checkpoint, metadata, self.unsaved_versions)
         self.config = at_checkpoint(self.config, id)
@@ -485,8 +487,16 @@ class Run:
         """The effect that stores a task's writes beside the checkpoint it started from."""
         untracked = self.layout.untracked
         if untracked:
-            writes = [write for write in writes if write[0] not in untracked] or NOTHING_WRITTEN
+            kept = [(name, self.storable(value)) for name, value in writes if name not in untracked]
+            writes = kept or NOTHING_WRITTEN
         return SaveWrites(self.config, writes, task.id, path_text(task.path))
+
+    def storable(self, value: Any) -> Any:
+        """What of a written value may be stored: a Send without untracked values (CS-39)."""
+        if not isinstance(value, Send) or not isinstance(value.arg, dict):
+            return value
+        untracked = self.layout.untracked
+        return Send(value.node, {k: v for k, v in value.arg.items() if k not in untracked})
 
     def tell_update(self, task: Task, cached: bool = False) -> Part:
         """Tell what a task wrote (ST-11, ST-13)."""

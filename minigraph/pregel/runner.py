@@ -233,6 +233,7 @@ class LoopRunner:
         self.wake: asyncio.Future[None] | None = None
         self.pool: ThreadPoolExecutor | None = None
         self.is_quick: dict[int, bool] = {}
+        self.filling = False
 
     def start(self, tasks: Sequence[Task], view: View) -> None:
         # The context is the caller's, so it is copied here: `fill` may run inside another task.
@@ -242,12 +243,16 @@ class LoopRunner:
 
     def fill(self) -> None:
         """Set waiting tasks going, as many as may run."""
+        if self.filling:
+            return  # a task that started at once has ended: the loop below goes on without us
+        self.filling = True
         while self.waiting and (self.limit is None or len(self.running) < self.limit):
             context, task, view = self.waiting.popleft()
             running = asyncio.create_task(self.attempt(task, view), context=context)
             if not running.done():  # it may be, where tasks start at once
                 self.running[task.id] = running
                 running.add_done_callback(partial(self.ended, task.id))
+        self.filling = False
 
     async def attempt(self, task: Task, view: View) -> None:
         self.report(task.id, await perform_async(task, view, self.call_sync))

@@ -89,6 +89,13 @@ class TestDeclare:
         """SG-51: of names, which then stand for themselves."""
         assert BranchSpec.declare(lambda state: "b", ["b", END]).ends == {"b": "b", END: END}
 
+    def test_with_an_iterator(self) -> None:
+        """SG-51: it is read once, and every name still stands for itself."""
+        names = ["a", "b", "c", END]
+        for path_map in (iter(names), (name for name in names), dict.fromkeys(names).keys()):
+            spec = BranchSpec.declare(lambda state: "b", path_map)  # type: ignore[arg-type]
+            assert spec.ends == {"a": "a", "b": "b", "c": "c", END: END}
+
     def test_with_an_annotation(self) -> None:
         """SG-51: a `Literal` declares the targets; a map beats it."""
 
@@ -143,6 +150,12 @@ class TestWrites:
             (said,) = caught.value.args
             assert said.startswith(f"The branch after 'a' chose {choice!r}, which its path_map")
             assert said.endswith("it has [True].")
+
+    def test_a_choice_that_no_map_can_have(self) -> None:
+        """SG-51: what cannot be hashed is said to be that, and not to be missing."""
+        spec = BranchSpec(lambda state: None, {True: "b"}, None)
+        with pytest.raises(TypeError, match="which cannot be a key of its path_map"):
+            spec.writes("a", {"x": 1})
 
     @pytest.mark.parametrize("choice", [None, START, ["b", None], [START]])
     def test_no_destination(self, choice: Any) -> None:

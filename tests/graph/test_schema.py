@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import operator
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, NamedTuple, NotRequired, Optional, Required, TypedDict
@@ -192,12 +193,21 @@ class TestChannels:
         assert isinstance(root, BinaryOperatorAggregate)
         assert root.key == ROOT
 
-    @pytest.mark.parametrize("name", sorted(RESERVED))
+    @pytest.mark.parametrize(
+        "name", [*sorted(RESERVED), "__start__", "branch:to:a", "branch:to:", "join:a+b:c"]
+    )
     def test_reserved_names(self, name: str) -> None:
-        """SG-31."""
+        """SG-31: also those of the channels that edges and the input are made of."""
         schema = TypedDict("schema", {name: int})  # type: ignore[misc]
-        with pytest.raises(ValueError, match=f"Channel name '{name}' is reserved.*schema"):
+        words = f"Channel name '{re.escape(name)}' is reserved: rename this key of schema"
+        with pytest.raises(ValueError, match=words):
             channels_of(schema)
+
+    @pytest.mark.parametrize("name", ["branch", "join", "a:b", "__end__", "start"])
+    def test_names_that_look_alike(self, name: str) -> None:
+        """SG-31: nothing else is refused."""
+        schema = TypedDict("schema", {name: int})  # type: ignore[misc]
+        assert list(channels_of(schema)) == [name]
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minigraph.channels.untracked_value import UntrackedValue
 from minigraph.checkpoint.base import BaseCheckpointSaver
 from minigraph.checkpoint.memory import InMemorySaver
-from minigraph.constants import END, START
+from minigraph.constants import END, RESERVED, START
 from minigraph.errors import EmptyInputError, InvalidUpdateError
 from minigraph.graph import StateGraph
 from minigraph.types import Command, Overwrite, Send
@@ -25,6 +26,11 @@ CONFIG: Any = {"configurable": {"thread_id": "t"}}
 class State(TypedDict, total=False):
     x: int
     log: Annotated[list[Any], operator.add]
+
+
+class Secretive(TypedDict, total=False):
+    log: Annotated[list[Any], operator.add]
+    secret: Annotated[Any, UntrackedValue]
 
 
 def say(name: str, **more: Any) -> Callable[[Any], Any]:
@@ -107,10 +113,11 @@ class TestAdd:
         with pytest.raises(ValueError, match="Node 'a' already present"):
             nodes("a", "a")
 
-    @pytest.mark.parametrize("name", [START, END])
+    @pytest.mark.parametrize("name", [START, END, *sorted(RESERVED)])
     def test_a_reserved_name(self, name: str) -> None:
-        """SG-24."""
-        with pytest.raises(ValueError, match=f"Node '{name}' is reserved"):
+        """SG-24: the two ends, and what the machine calls its own writes and writers."""
+        assert {"__interrupt__", "__input__", "__error__", "__pregel_push", "__copy__"} <= RESERVED
+        with pytest.raises(ValueError, match=f"Node '{name}' is reserved; choose another name"):
             nodes(name)
 
     @pytest.mark.parametrize("name", ["a|b", "|", "a:b", "branch:to:a"])
@@ -201,6 +208,16 @@ class TestRefused:
         for starts, end in ((["a", "zz"], "a"), (["a"], "zz")):
             with pytest.raises(ValueError, match="Need to add_node 'zz'"):
                 nodes("a").add_edge(starts, end)
+
+    def test_edges_of_another_kind(self) -> None:
+        """A slip that would be found much later is told where it is made."""
+        builder = nodes("a", "b")
+        with pytest.raises(TypeError, match="An edge ends at one node, but this one"):
+            builder.add_edge("a", ["a", "b"])  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="START cannot be in a list edge"):
+            builder.add_edge([START, "a"], "b")
+        with pytest.raises(TypeError, match="The branch after 'a' needs a function"):
+            builder.add_conditional_edges("a", "b")  # type: ignore[arg-type]
 
     def test_two_branches_of_one_name(self) -> None:
         """SG-29: lambdas, and whatever has no name, are called `condition`."""
@@ -615,6 +632,41 @@ class TestSends:
         )
         assert log(way, builder) == ["a", "m", "z:edge", "z:3", "z:1", "z:2"]
 
+    def test_what_must_not_be_stored_is_not_stored_with_them(self, way: Any) -> None:
+        """MR-09, CS-39, observed: an untracked value is in no checkpoint and in no write."""
+
+        def w(arg: Any) -> Any:
+            return {"log": [f"w{sorted(arg)}"]}
+
+        builder = StateGraph(Secretive)
+        builder.add_node("a", lambda state: {"secret": object(), "log": ["a"]})
+        builder.add_node("b", lambda s: {"log": ["has" if s.get("secret") else "none"]})
+        builder.add_node("w", w).add_edge(START, "a").add_edge("a", "b")
+        builder.add_conditional_edges("b", lambda s: [Send("w", {"secret": s["secret"], "i": 1})])
+        graph = builder.compile(checkpointer=InMemorySaver(), interrupt_before=["w"])
+
+        result = way.invoke(graph, {"log": []}, CONFIG)
+
+        assert sorted(result) == ["log", "secret"]
+        rows = [*graph.checkpointer.list(CONFIG)][::-1]
+        assert [sorted(row.checkpoint["channel_values"]) for row in rows] == [
+            ["__start__"],
+            ["branch:to:a", "log"],
+            ["branch:to:b", "log"],
+            ["__pregel_tasks", "log"],
+        ]
+        assert [[write[1] for write in row.pending_writes] for row in rows] == [
+            ["log", "branch:to:a"],
+            ["log", "branch:to:b"],
+            ["log", "__pregel_tasks"],
+            [],
+        ]
+        assert rows[-1].checkpoint["channel_values"]["__pregel_tasks"] == [Send("w", {"i": 1})]
+        assert way.invoke(graph, None, CONFIG)["log"] == ["a", "has", "w['i']"]
+        # While the run that sent it goes on, the node still gets all of it.
+        whole = builder.compile(checkpointer=InMemorySaver())
+        assert way.invoke(whole, {"log": []}, CONFIG)["log"] == ["a", "has", "w['i', 'secret']"]
+
     def test_to_a_deferred_node(self, way: Any) -> None:
         """CS-37: a Send does not wait; the edge does."""
         builder = nodes("a").add_node("d", lambda s: {"log": [s.get("i", "edge")]}, defer=True)
@@ -783,6 +835,50 @@ class TestSuperSteps:
             "log": ["in", "edited"],
             "x": 1,
         }
+
+    def test_untracked_values_are_for_the_running_program_only(self, way: Any) -> None:
+        """MR-09, CH-06: seen by nodes and in the output; in no checkpoint and in no write."""
+        connection = object()
+        builder = StateGraph(Secretive)
+        builder.add_node("quiet", lambda state: {"secret": connection})
+        builder.add_node("b", lambda s: {"log": [s.get("secret") is connection]})
+        builder.add_edge(START, "quiet").add_edge("quiet", "b").add_edge("b", "c")
+        builder.add_node("c", lambda s: {"log": [s.get("secret") is connection]})
+        graph = builder.compile(checkpointer=InMemorySaver(), interrupt_before=["c"])
+
+        assert way.invoke(graph, {"log": []}, CONFIG) == {"log": [True], "secret": connection}
+
+        rows = [*graph.checkpointer.list(CONFIG)][::-1]
+        assert not any("secret" in row.checkpoint["channel_values"] for row in rows)
+        assert [[write[1] for write in row.pending_writes] for row in rows] == [
+            ["log", "branch:to:quiet"],
+            ["branch:to:b"],
+            ["log", "branch:to:c"],
+            [],
+        ]
+        # Whoever goes on does so in another program.
+        assert way.invoke(graph, None, CONFIG) == {"log": [True, False]}
+
+    def test_a_task_that_wrote_only_untracked_values_has_finished(self, way: Any) -> None:
+        """CP-21: which is stored, since nothing that it wrote is."""
+        failing = [True]
+
+        def bad(state: Any) -> None:
+            if failing[0]:
+                raise ValueError("boom")
+
+        ran: list[str] = []
+        builder = StateGraph(Secretive).add_node("bad", bad)
+        builder.add_node("quiet", lambda state: ran.append("quiet") or {"secret": object()})
+        builder.add_edge(START, "bad").add_edge(START, "quiet")
+        graph = builder.compile(checkpointer=InMemorySaver())
+        with pytest.raises(ValueError, match="boom"):
+            graph.invoke({"log": []}, CONFIG)
+        stored = graph.checkpointer.get_tuple(CONFIG).pending_writes
+        assert sorted(write[1] for write in stored) == ["__error__", "__no_writes__"]
+        failing[0] = False
+        way.invoke(graph, None, CONFIG)
+        assert ran == ["quiet"]
 
 
 # ---------------------------------------------------------------- any graph at all

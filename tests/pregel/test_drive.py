@@ -12,7 +12,7 @@ import operator
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from typing import Annotated, Any, TypedDict
 
@@ -971,6 +971,27 @@ def test_a_send_to_nowhere_is_told_to_the_log(way: Any, caplog: pytest.LogCaptur
     assert record.getMessage().endswith(
         " goes to node 'nowhere', which does not exist; there are ['a']. Ignored."
     )
+
+
+def test_a_send_to_a_list_is_told_to_the_log(way: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """CS-34: it cannot be looked up, so it is ignored, and told; the thread stays readable."""
+    builder = StateGraph(State).add_node("a", say("a")).add_node("b", say("b"))
+    builder.add_edge(START, "a")
+    nowhere: Any = ["b"]
+    builder.add_conditional_edges("a", lambda state: [Send(nowhere, 1), Send("b", 2)])
+    graph = builder.compile(checkpointer=InMemorySaver(), interrupt_before=["b"])
+
+    with caplog.at_level(logging.WARNING, logger="minigraph"):
+        assert way.invoke(graph, {"log": []}, CONFIG) == {"log": ["a"]}
+
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "Send(node=['b'], arg=1) was sent, but it is no Send to a node; ignored."
+    )
+    state = way.state(graph, CONFIG)
+    assert (state.values, state.next) == ({"log": ["a"]}, ("b",))
+    assert [state.next for state in way.history(graph, CONFIG)] == [("b",), ("a",), ("__start__",)]
+    assert way.invoke(graph, None, CONFIG) == {"log": ["a", "b"]}
 
 
 def test_errors_of_the_program_itself_end_the_run(way: Any) -> None:

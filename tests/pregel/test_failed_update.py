@@ -100,6 +100,26 @@ def test_the_last_good_checkpoint_stands(way: Any) -> None:
     assert rows(way, page.graph) == [("input", -1), ("loop", 0)]
 
 
+def test_a_saver_that_cannot_say_so(way: Any) -> None:
+    """The run fails with what went wrong first, and the thread is as it was."""
+
+    class Sick(InMemorySaver):
+        def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+            if writes[0][0] == "__error__":
+                raise OSError("disk full")
+            super().put_writes(config, writes, task_id, task_path)
+
+    page = Clash()
+    graph = page.graph.builder.compile(checkpointer=Sick())
+    with pytest.raises(InvalidUpdateError, match="'x' received 2 writes") as caught:
+        way.invoke(graph, {"log": ["in"]}, CONFIG)
+    assert any("disk full" in note for note in caught.value.__notes__)
+    assert way.state(graph, CONFIG).next == ("one", "other")
+    page.clashing = False
+    result = way.invoke(graph, None, CONFIG)
+    assert result == {"log": ["in", "one", "other", "after"], "x": 3}
+
+
 def test_the_record_tells_the_same(way: Any) -> None:
     """CP-41: history, and the snapshot by id, do not differ from the live view here."""
     page = Clash()
@@ -334,3 +354,35 @@ def test_two_overwrites(way: Any) -> None:
 
     state = way.state(graph, CONFIG)
     assert (state.values, state.next) == ({"log": ["in"]}, ("a", "b"))
+
+
+def test_a_state_that_cannot_be_stored(way: Any) -> None:
+    """CP-54: the reducer gave something that is no data. The checkpoint before stands, and the
+    error is told on each task of the super-step; once the cause is gone, the run goes on."""
+    ran: list[str] = []
+    sick = [True]
+
+    def reduce(old: Any, new: Any) -> Any:
+        return (lambda: None) if sick and "a" in new else [*old, *new]
+
+    def node(name: str) -> Callable[[Any], Any]:
+        return lambda state: ran.append(name) or {"log": [name]}
+
+    schema = TypedDict("schema", {"log": Annotated[list, reduce]})  # noqa: UP013
+    builder = StateGraph(schema).add_node("a", node("a")).add_node("quiet", lambda state: None)
+    builder.add_node("b", node("b")).add_edge(START, "a").add_edge(START, "quiet")
+    graph = builder.add_edge("a", "b").compile(checkpointer=InMemorySaver())
+
+    with pytest.raises(TypeError, match="function` cannot be stored") as caught:
+        way.invoke(graph, {"log": ["in"]}, CONFIG)
+
+    assert "This happened while storing channel 'log' of thread 't'." in caught.value.__notes__
+    assert rows(way, graph) == [("input", -1), ("loop", 0)]
+    sick.clear()
+    state = way.history(graph, CONFIG)[0]
+    assert {task.name: task.error for task in state.tasks} == dict.fromkeys(
+        ("a", "quiet"), repr(caught.value)
+    )
+    assert way.invoke(graph, None, CONFIG) == {"log": ["in", "a", "b"]}
+    assert ran == ["a", "b"]
+    assert rows(way, graph) == [("input", -1), ("loop", 0), ("loop", 1), ("loop", 2)]

@@ -155,6 +155,15 @@ class TestState:
         assert record.tasks == live.tasks
         assert record.metadata == live.metadata == metadata("loop", 0)
 
+    def test_an_empty_checkpoint_id_means_the_latest(self, way: Any) -> None:
+        """CP-41, SV-04: so the view is the live one, not the record."""
+        graph = half_done(way)
+        live = way.state(graph, CONFIG)
+        assert live.values == {"log": ["ok"]}
+        empty: Any = {"configurable": {"thread_id": "1", "checkpoint_id": ""}}
+        assert way.state(graph, empty) == live
+        assert way.state(graph, live.config).values == {"log": []}
+
     def test_next_and_tasks_come_in_the_order_of_declaration(self, way: Any) -> None:
         """CP-40, observed: not in the order in which writes are applied; Sends come first."""
         builder = nodes("z", "m", "a", "w").add_edge(START, "a").add_edge(START, "z")

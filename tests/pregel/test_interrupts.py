@@ -193,6 +193,13 @@ def test_a_node_that_does_not_exist(way: Any, option: str) -> None:
         way.invoke(chain(), {"log": []}, CONFIG, **{option: ["zz"]})
 
 
+@pytest.mark.parametrize("option", ["interrupt_before", "interrupt_after"])
+def test_a_name_where_a_list_belongs(way: Any, option: str) -> None:
+    """A text is a list of letters, which nobody means; only `*` is more than that."""
+    with pytest.raises(TypeError, match="given as a list"):
+        way.invoke(chain(), {"log": []}, CONFIG, **{option: "a"})
+
+
 def test_an_update_does_not_make_it_hold_again(way: Any) -> None:
     """IN-63: to go on marks everything as seen first, the update as well."""
     graph = chain(interrupt_before=["b"])

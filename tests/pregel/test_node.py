@@ -182,12 +182,17 @@ async def later(state: Any, config: Any) -> Any:
     return state
 
 
+def of_a_dict(state: Any, config: dict[str, Any]) -> Any:
+    return state
+
+
 @pytest.mark.parametrize(
     ("function", "name", "is_async", "wants_config"),
     [
         pytest.param(double, "double", False, False, id="function"),
         pytest.param(lambda state, config=None: None, "<lambda>", False, True, id="lambda"),
         pytest.param(later, "later", True, True, id="coroutine function"),
+        pytest.param(of_a_dict, "of_a_dict", False, True, id="config: dict"),
         pytest.param(Caller(), "Caller", False, True, id="object"),
         pytest.param(Caller().method, "method", False, True, id="method, keyword only"),
         pytest.param(Caller().async_method, "async_method", True, False, id="async method"),

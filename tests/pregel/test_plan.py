@@ -139,6 +139,13 @@ def test_sends_to_nobody_give_no_task() -> None:
     assert [task.path for task in plan(LAYOUT, state, ID, 1)] == [("__pregel_push", 1, False)]
 
 
+@pytest.mark.parametrize("node", [["b"], {"b": 1}, None, 5])
+def test_a_send_whose_node_is_no_name(node: Any) -> None:
+    """CS-34: also one that could not even be looked up; the next one keeps its number."""
+    state = make_state({TASKS: [Send(node, 1), Send("a", 1)]})
+    assert [task.path for task in plan(LAYOUT, state, ID, 1)] == [("__pregel_push", 1, False)]
+
+
 def test_nodes_by_name_or_by_declaration() -> None:
     """SS-02, SS-23: by name, unless it is not known what was updated: then all are asked."""
     values = {"to a": None, "to b": None}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import operator
+import threading
 from collections.abc import Callable
 from typing import Annotated, Any, TypedDict
 
@@ -274,6 +276,112 @@ def test_a_driver_that_forgets_a_task() -> None:
         program.send(None)
 
 
+@dataclasses.dataclass(frozen=True)
+class Frozen(Exception):
+    """Not even a note can be added to it."""
+
+    code: int
+
+
+class TakesNoNotes(Exception):
+    def add_note(self, note: str) -> None:
+        raise RuntimeError("no notes, please")
+
+
+@pytest.mark.parametrize(
+    ("error", "stored"), [(Frozen(3), Frozen(3)), (TakesNoNotes("boom"), "TakesNoNotes('boom')")]
+)
+def test_an_error_that_takes_no_notes(way: Any, error: Exception, stored: Any) -> None:
+    """CP-54, CP-55: it is stored, its sibling's work is kept, and the run raises it."""
+    good_is_stored = threading.Event()
+
+    class Watched(InMemorySaver):
+        def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+            super().put_writes(config, writes, task_id, task_path)
+            if task_path.endswith("good"):
+                good_is_stored.set()
+
+    def bad(state: State) -> Any:
+        assert good_is_stored.wait(20)
+        raise error
+
+    builder = StateGraph(State).add_node("good", say("good")).add_node("bad", bad)
+    graph = builder.add_edge(START, "good").add_edge(START, "bad").compile(checkpointer=Watched())
+
+    with pytest.raises(type(error)) as caught:
+        way.invoke(graph, {"log": []}, CONFIG)
+
+    assert caught.value is error
+    state = way.state(graph, CONFIG)
+    assert (state.values, state.next) == ({"log": ["good"]}, ("bad",))
+    assert {task.name: task.error for task in state.tasks} == {"good": None, "bad": stored}
+
+
+def test_a_refused_update_with_an_error_that_takes_no_notes(way: Any) -> None:
+    """CP-54: a reducer may raise such a one, too; it is told on the task."""
+    error = Frozen(4)
+
+    def reduce(old: list[str], new: list[str]) -> list[str]:
+        if "a" in new:
+            raise error
+        return old + new
+
+    schema = TypedDict("schema", {"log": Annotated[list, reduce]})  # noqa: UP013
+    graph = StateGraph(schema).add_node("a", say("a")).add_edge(START, "a")
+    compiled = graph.compile(checkpointer=InMemorySaver())
+    with pytest.raises(Frozen) as caught:
+        way.invoke(compiled, {"log": ["in"]}, CONFIG)
+    assert caught.value is error
+    state = way.state(compiled, CONFIG)
+    assert (state.values, state.next) == ({"log": ["in"]}, ("a",))
+    assert [task.error for task in state.tasks] == [Frozen(4)]
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        lambda done, open_: Finished("zz", []),
+        lambda done, open_: Failed("zz", ValueError("boom")),
+        lambda done, open_: Finished(done, [("log", ["again"])]),
+        lambda done, open_: Failed(done, ValueError("boom")),
+        lambda done, open_: Finished(open_, None),
+        lambda done, open_: (open_, []),
+        lambda done, open_: "done",
+        lambda done, open_: 0,
+    ],
+    ids=["unknown", "unknown failed", "twice", "twice failed", "None", "tuple", "text", "zero"],
+)
+@pytest.mark.parametrize("saver", [True, False], ids=["saver", "no saver"])
+def test_an_answer_that_makes_no_sense(nonsense: Any, saver: bool) -> None:
+    """Whoever drives by hand is told which tasks there are; nothing is stored by it."""
+    builder = StateGraph(State).add_node("a", say("a")).add_node("b", say("b"))
+    builder.add_edge(START, "a").add_edge(START, "b")
+    graph = builder.compile(checkpointer=InMemorySaver() if saver else None)
+    program = graph.program({"log": []}, CONFIG if saver else None)
+    driver = Driver(graph.checkpointer)
+    answer: Any = None
+    while not (isinstance(effect := program.send(answer), Start) and effect.view.step == 1):
+        answer = driver.perform(effect)
+    a, b = effect.tasks
+    assert program.send(None) == Next()
+    effect = program.send(Finished(a.id, [("log", ["a"])]))
+    if saver:
+        driver.perform(effect)
+        effect = program.send(None)
+    assert effect == Next()
+    before = [*graph.checkpointer.list(CONFIG)] if saver else []
+
+    with pytest.raises(TypeError) as caught:
+        program.send(nonsense(a.id, b.id))
+
+    assert str(caught.value).startswith("Next was answered with ")
+    assert str(caught.value).endswith(f" for one of the task ids ['{b.id}'].")
+    if saver:
+        assert [*graph.checkpointer.list(CONFIG)] == before
+        assert graph.get_state(CONFIG).values == {"log": ["a"]}
+        assert graph.invoke(None, CONFIG) == {"log": ["a", "b"]}
+
+
 # ---------------------------------------------------------------- where to start
 
 
@@ -327,6 +435,58 @@ def test_nothing_to_do_on_a_finished_thread(way: Any) -> None:
     assert way.stream(graph, None, CONFIG) == []
     assert way.stream(graph, None, CONFIG, stream_mode="values") == [{"log": ["a"]}]
     assert way.history(graph, CONFIG) == before
+
+
+def test_an_empty_checkpoint_id_means_the_latest(way: Any) -> None:
+    """CP-52: so nothing is replayed: a finished thread runs nothing, and stores nothing."""
+    graph = chain("a")
+    empty: Any = {"configurable": {"thread_id": "t", "checkpoint_id": ""}}
+    way.invoke(graph, {"log": []}, CONFIG)
+    before = way.history(graph, CONFIG)
+    assert way.invoke(graph, None, empty) == {"log": ["a"]}
+    assert way.stream(graph, None, empty) == []
+    assert way.history(graph, CONFIG) == before
+    assert way.invoke(graph, {"log": ["2"]}, empty) == {"log": ["a", "2", "a"]}
+    assert [state.metadata["step"] for state in way.history(graph, CONFIG)] == [4, 3, 2, 1, 0, -1]
+
+
+def test_reducers_are_asked_once_when_a_super_step_is_only_saved(way: Any) -> None:
+    """CP-54: all is done but the checkpoint. Whether that can be applied is found out by doing
+    it, and once: a reducer that edits its left side would otherwise do so twice."""
+    asked: list[list[str]] = []
+
+    def extend(old: list[str], new: list[str]) -> list[str]:
+        asked.append(new)
+        old.extend(new)
+        return old
+
+    class Sick(InMemorySaver):
+        failing = True
+
+        def put(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+            if self.failing and metadata["step"] == 1:
+                raise OSError("disk")
+            return super().put(config, checkpoint, metadata, new_versions)
+
+    schema = TypedDict("schema", {"log": Annotated[list, extend]})  # noqa: UP013
+    builder = StateGraph(schema).add_node("a", say("a")).add_node("b", say("b"))
+    saver = Sick()
+    graph = builder.add_edge(START, "a").add_edge("a", "b").compile(checkpointer=saver)
+    with pytest.raises(OSError, match="disk"):
+        way.invoke(graph, {"log": ["in"]}, CONFIG)
+    assert asked == [["in"], ["a"]]
+    saver.failing = False
+    asked.clear()
+
+    assert way.invoke(graph, None, CONFIG) == {"log": ["in", "a", "b"]}
+
+    assert asked == [["a"], ["b"]]
+    assert [state.values for state in way.history(graph, CONFIG)] == [
+        {"log": ["in", "a", "b"]},
+        {"log": ["in", "a"]},
+        {"log": ["in"]},
+        {"log": []},
+    ]
 
 
 def test_the_same_run_id_resumes(way: Any) -> None:

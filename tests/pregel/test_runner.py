@@ -6,8 +6,10 @@ import asyncio
 import contextvars
 import functools
 import operator
+import sys
 import threading
 import time
+import types
 from collections.abc import Callable
 from typing import Annotated, Any, TypedDict
 
@@ -16,6 +18,7 @@ import pytest
 from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.config import get_config
 from minigraph.context import running_task
+from minigraph.errors import NodeCancelledError
 from minigraph.graph import END, START, StateGraph
 from minigraph.pregel.effects import Failed, Finished, View
 from minigraph.pregel.layout import Layout
@@ -683,3 +686,172 @@ def test_a_path_function_that_raises(way: Any, kind: type[Exception]) -> None:
         state = way.state(graph, CONFIG)
         assert (state.values, state.next) == ({"log": ["a"] * (calls - 1)}, ("a",))
         assert kind.__name__ in state.tasks[0].error
+
+
+# ---------------------------------------------------------------- cancelled by itself
+
+
+class WatchedSaver(InMemorySaver):
+    """Knows when the work of the node "good" is stored."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.good = threading.Event()
+
+    def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+        super().put_writes(config, writes, task_id, task_path)
+        if task_path.endswith("good"):
+            self.good.set()
+
+
+def with_a_good_one(bad: Callable[..., Any], saver: Any) -> Any:
+    builder = StateGraph(State).add_node("good", lambda state: {"log": ["good"]})
+    builder.add_node("bad", bad).add_edge(START, "good").add_edge(START, "bad")
+    return builder.compile(checkpointer=saver)
+
+
+def test_a_node_that_raises_cancelled_error(way_and_nodes: Any) -> None:
+    """ER-03: it has failed like any other, is stored so, and its sibling's work stays."""
+    way, async_nodes = way_and_nodes
+    saver = WatchedSaver()
+    error = asyncio.CancelledError("mine")
+
+    def bad(state: State) -> Any:
+        assert saver.good.wait(PATIENCE)
+        raise error
+
+    async def bad_async(state: State) -> Any:
+        while not saver.good.is_set():
+            await asyncio.sleep(0)
+        raise error
+
+    graph = with_a_good_one(bad_async if async_nodes else bad, saver)
+    with pytest.raises(NodeCancelledError) as caught:
+        way.invoke(graph, {"log": []}, CONFIG)
+
+    assert str(caught.value) == "Node 'bad' raised asyncio.CancelledError"
+    assert caught.value.__cause__ is error
+    state = way.state(graph, CONFIG)
+    assert (state.values, state.next) == ({"log": ["good"]}, ("bad",))
+    assert {task.name: task.error for task in state.tasks} == {
+        "good": None,
+        "bad": repr(caught.value),
+    }
+
+
+def test_a_single_node_that_raises_cancelled_error(way_and_nodes: Any) -> None:
+    """ER-03: also where it runs on the caller's own thread, and without a saver."""
+    way, async_nodes = way_and_nodes
+
+    def bad(state: State) -> Any:
+        raise asyncio.CancelledError
+
+    async def bad_async(state: State) -> Any:
+        child = asyncio.create_task(asyncio.sleep(PATIENCE))
+        child.cancel()
+        await child  # a task of the node's own, which it has cancelled itself
+
+    builder = StateGraph(State).add_node("bad", bad_async if async_nodes else bad)
+    with pytest.raises(NodeCancelledError, match=r"^Node 'bad' raised asyncio\.CancelledError"):
+        way.invoke(builder.add_edge(START, "bad").compile(), {"log": []})
+
+
+def test_a_run_that_is_cancelled_is_cancelled() -> None:
+    """ER-03: the caller's cancellation is none of the node's: it comes out as what it is."""
+    saver = WatchedSaver()
+
+    async def slow(state: State) -> Any:
+        await asyncio.sleep(PATIENCE)
+
+    async def run() -> bool:
+        call = asyncio.create_task(graph.ainvoke({"log": []}, CONFIG))
+        while not saver.good.is_set():
+            await asyncio.sleep(0)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError) as caught:
+            await call
+        assert type(caught.value) is asyncio.CancelledError
+        return call.cancelled()
+
+    graph = with_a_good_one(slow, saver)
+    assert asyncio.run(run())
+    state = graph.get_state(CONFIG)
+    assert (state.values, state.next) == ({"log": ["good"]}, ("bad",))
+    assert [task.error for task in state.tasks] == [None, "CancelledError()"]
+
+
+# ---------------------------------------------------------------- tasks that start at once
+
+
+def eager(loop: Any, coroutine: Any, *, context: Any = None, **options: Any) -> Any:
+    """A task factory that takes a coroutine's first step at once, as Python 3.12 has one."""
+    context = context or contextvars.copy_context()
+    try:
+        first = context.run(coroutine.send, None)
+    except StopIteration as end:
+        done = loop.create_future()
+        done.set_result(end.value)
+        return done
+
+    @types.coroutine
+    def rest() -> Any:
+        yield first
+        return (yield from coroutine)
+
+    return asyncio.Task(rest(), loop=loop, context=context, **options)
+
+
+FACTORIES = [
+    pytest.param(eager, id="our own"),
+    pytest.param(
+        getattr(asyncio, "eager_task_factory", None),
+        id="Python's",
+        marks=pytest.mark.skipif(
+            sys.version_info < (3, 12), reason="asyncio.eager_task_factory is new in Python 3.12"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize("factory", FACTORIES)
+@pytest.mark.parametrize("limit", [None, 1, 2])
+def test_tasks_that_start_at_once(factory: Any, limit: int | None) -> None:
+    """SS-46: one may have ended before it is known to run; all are told, and once."""
+
+    async def quick(state: Any) -> Any:
+        return {"log": ["quick"]}
+
+    async def slow(state: Any) -> Any:
+        await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
+        return {"log": ["slow"]}
+
+    async def run() -> Any:
+        asyncio.get_running_loop().set_task_factory(factory)
+        return await graph.ainvoke({"log": []}, {**CONFIG, "max_concurrency": limit})
+
+    builder = StateGraph(State).add_node("quick", quick).add_node("slow", slow)
+    builder.add_node("threaded", lambda state: {"log": ["threaded"]})
+    names = ["quick", "slow", "quick", "threaded"]
+    builder.add_conditional_edges(START, lambda state: [Send(name, state) for name in names])
+    graph = builder.compile(checkpointer=InMemorySaver())
+    assert asyncio.run(run()) == {"log": names}
+    assert graph.get_state(CONFIG).next == ()
+
+
+@pytest.mark.parametrize("factory", FACTORIES)
+@pytest.mark.parametrize("limit", [None, 2])
+def test_a_thousand_tasks_that_start_at_once(factory: Any, limit: int | None) -> None:
+    """SS-46: the end of one starts the next, but not from inside of it, level by level."""
+
+    async def quick(state: Any) -> Any:
+        return {"log": [state]}
+
+    async def run() -> Any:
+        asyncio.get_running_loop().set_task_factory(factory)
+        return await graph.ainvoke({"log": []}, {"max_concurrency": limit})
+
+    builder = StateGraph(State).add_node("quick", quick)
+    builder.add_conditional_edges(START, lambda state: [Send("quick", i) for i in range(1000)])
+    graph = builder.compile()
+    assert asyncio.run(run()) == {"log": [*range(1000)]}

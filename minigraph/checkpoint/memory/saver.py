@@ -138,9 +138,9 @@ class InMemorySaver(BaseCheckpointSaver[str]):
 
         with self._lock:
             before = len(self.blobs)
+            self._keys[thread_id].update(blobs)
             self.blobs.update(blobs)
             self._key_count += len(self.blobs) - before
-            self._keys[thread_id].update(blobs)
             # The row comes last: a Ctrl-C may strike between any two of these lines, and a row
             # without its values would be read as a state that has lost them.
             self.storage[thread_id][namespace][checkpoint_id] = row
@@ -169,9 +169,9 @@ class InMemorySaver(BaseCheckpointSaver[str]):
         with self._lock:
             stored = self.writes.get(key)
             if stored is None:
+                self._keys[thread_id].add(key)
                 self.writes[key] = new
                 self._key_count += 1
-                self._keys[thread_id].add(key)
                 return
             more = {place: w for place, w in new.items() if place[1] < 0 or place not in stored}
             self.writes[key] = {**stored, **more}  # at once: half of a task's writes are none

@@ -203,7 +203,7 @@ def test_an_interruption_is_no_reason_to_pack_carefully(
         pack(value)
     assert caught.value is interruption
     assert unpackb(pack({1: "plain"}), option=OPT_NON_STR_KEYS) == {1: "plain"}
-    with pytest.raises(TypeError, match="`builtins.object` cannot be stored"):
+    with pytest.raises(TypeError, match=r"`builtins\.object` cannot be stored"):
         pack(object())
 
 
@@ -222,7 +222,7 @@ def test_ctrl_c_while_the_c_library_is_at_work(monkeypatch: pytest.MonkeyPatch) 
 def test_an_error_leaves_nothing_behind() -> None:
     """What the callback raised is looked at once: the next value is judged for itself."""
     for _ in range(2):
-        with pytest.raises(TypeError, match="`builtins.object` cannot be stored"):
+        with pytest.raises(TypeError, match=r"`builtins\.object` cannot be stored"):
             pack([(object(),)])
         assert vars(packing._callback) == {}
         assert pack({True: 1}) == b"\x81\xc3\x01"
