@@ -13,7 +13,7 @@ hand.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from datetime import UTC, datetime
@@ -282,7 +282,7 @@ class Pregel:
             options["output_keys"] = self.stream_channels
         program = self.program(input, config, stream_mode=mode, **options)
         driving = self.driver(config).drive(program)
-        return (chunk(emitted, mode) for emitted in driving)
+        return each(driving, lambda emitted: chunk(emitted, mode))
 
     def batch(
         self,
@@ -420,7 +420,7 @@ class Pregel:
         saver, config = self.address(config)
         program = history_program(self.layout, config, filter, before, limit)
         driving = Driver(saver).drive(program)
-        return (emitted.payload for emitted in driving)
+        return each(driving, lambda emitted: emitted.payload)
 
     def update_state(
         self,
@@ -481,8 +481,12 @@ class Pregel:
         """`get_state_history` on the running event loop."""
         saver, config = self.address(config)
         program = history_program(self.layout, config, filter, before, limit)
-        async for emitted in AsyncDriver(saver).drive(program):
-            yield emitted.payload
+        driving = AsyncDriver(saver).drive(program)
+        try:
+            async for emitted in driving:
+                yield emitted.payload
+        finally:
+            await driving.aclose()
 
     async def aupdate_state(
         self,
@@ -513,6 +517,20 @@ class Pregel:
         config = prepared(config)
         require_thread(config, to_run=False)
         return self.checkpointer, config
+
+
+def each(
+    driving: Generator[Emit, None, Any], shape: Callable[[Emit], Any]
+) -> Generator[Any, None, None]:
+    """What a driver yields, in the shape that the reader wants.
+
+    Closing it closes the driver, so that what goes wrong then reaches who closes.
+    """
+    try:
+        for emitted in driving:
+            yield shape(emitted)
+    finally:
+        driving.close()
 
 
 def chunk(emitted: Emit, mode: StreamMode | Sequence[StreamMode]) -> Any:
