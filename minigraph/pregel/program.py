@@ -406,7 +406,8 @@ class Run:
             yield from self.blame(tasks, error)
             raise
         self.absorb(changes)
-        yield from self.warn_of_what_is_ignored(changes)
+        if changes.ignored or TASKS in self.state.readable:
+            yield from self.warn_of_what_is_ignored(changes)
         # What was emptied is no news, and neither is a write that changed nothing.
         news = not self.request.output.members.isdisjoint(changes.updated)
         self.finished = {}
