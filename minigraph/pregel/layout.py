@@ -58,7 +58,8 @@ class Layout:
         readers = [node.channels for node in self.nodes.values()]
         readers += [route.selection for node in self.nodes.values() for route in node.routes]
         for selection in (output_channels, stream_channels, *readers):
-            selection.is_whole = not selection.single and selection.names == stream_channels.names
+            if not selection.single and selection.names == stream_channels.names:
+                selection.whole_of = stream_channels.members
 
         self.listeners: dict[str, list[str]] = {}
         for name, node in self.nodes.items():

@@ -132,7 +132,7 @@ class LiveState:
         Copying a dict is many times faster than making it key by key, and in a wide state of
         which little changes that is most of the work.
         """
-        if not selection.is_whole:
+        if selection.whole_of is not self.whole_names:
             return selection.read(self.readable)
         if self.whole is None:
             self.whole = selection.read(self.readable)

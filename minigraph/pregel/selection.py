@@ -25,13 +25,15 @@ class Selection:
     True
     """
 
-    __slots__ = ("_fetch", "is_whole", "members", "names", "single")
+    __slots__ = ("_fetch", "members", "names", "single", "whole_of")
 
     def __init__(self, channels: str | Iterable[str]) -> None:
         self.single = isinstance(channels, str)
         self.names = (channels,) if isinstance(channels, str) else tuple(channels)
         self.members = frozenset(self.names)
-        self.is_whole = False  # whether it is all of a layout's state; the layout says so
+        # The names of the state of which this is all; a layout says so. Nodes may be shared by
+        # several layouts, and then the last one's word stands: for the others it only is slower.
+        self.whole_of: frozenset[str] | None = None
         # All of a wide state is read in every super-step. Fetching all values in one call, and
         # zipping them to their names, takes a fraction of the time of a loop over the names.
         self._fetch = itemgetter(*self.names) if len(self.names) > 1 else None

@@ -554,3 +554,34 @@ def test_a_namespace_is_not_for_a_users_call(way: Any) -> None:
     place: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": "elsewhere"}}
     way.invoke(graph, {"log": []}, place)
     assert [*saver.storage["t"]] == [""]
+
+
+def test_graphs_that_share_nodes_read_their_own_state(way: Any) -> None:
+    """SG-08: what is all of the state to one graph is a part of it to the other."""
+
+    class Part(TypedDict, total=False):
+        x: int
+        y: int
+
+    class Whole(Part, total=False):
+        z: int
+
+    seen: list[Any] = []
+
+    def node(state: Any) -> Any:
+        seen.append(state)
+        return {"x": 2}
+
+    builder = StateGraph(Whole).add_node("a", node, input_schema=Part).add_edge(START, "a")
+    graph = builder.compile()
+    part = Pregel(
+        nodes=graph.nodes,
+        channels=graph.channels,
+        input_channels=START,
+        output_channels=["x", "y"],
+    )
+    given = {"x": 1, "y": 1, "z": 1}
+
+    assert way.invoke(graph, given) == {"x": 2, "y": 1, "z": 1}
+    assert way.invoke(part, given) == {"x": 2, "y": 1}
+    assert seen == [{"x": 1, "y": 1}] * 2
