@@ -22,6 +22,9 @@ __all__ = ["RunnableConfig", "get_config"]
 
 EXAMPLE: Final = '{"configurable": {"thread_id": "1"}}'
 
+KNOWN_KEYS: Final = frozenset(RunnableConfig.__annotations__)
+"""Any other key at the top of a config is the user's own, and those live in ``configurable``."""
+
 DEFAULT_RECURSION_LIMIT: Final = int(os.environ.get("LANGGRAPH_DEFAULT_RECURSION_LIMIT", "10007"))
 """Super-steps that a run may take when the config does not say (SS-40)."""
 
@@ -57,12 +60,13 @@ def prepared(config: RunnableConfig | None) -> RunnableConfig:
     if not isinstance(config or {}, Mapping):
         raise TypeError(f"A config is a dict, such as {EXAMPLE}, but this is {config!r}.")
     given: Any = {key: value for key, value in (config or {}).items() if value is not None}
-    own = {key: given.pop(key) for key in given.keys() - RunnableConfig.__annotations__.keys()}
-    if own:  # a key that nobody knows is the user's, and those live in `configurable`
+    if not KNOWN_KEYS.issuperset(given):
+        own = {key: given.pop(key) for key in given.keys() - KNOWN_KEYS}
         given["configurable"] = {**own, **given.get("configurable", {})}
+    for name in ("recursion_limit", "max_concurrency"):
+        if name in given:
+            at_least_one(name, given[name])
     prepared: RunnableConfig = given
-    recursion_limit(prepared)
-    at_least_one("max_concurrency", given.get("max_concurrency", 1))
     return prepared
 
 

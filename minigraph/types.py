@@ -13,7 +13,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar
+from typing import (
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+)
 
 __all__ = [
     "All",
@@ -35,6 +45,13 @@ StreamMode: TypeAlias = Literal["values", "updates"]
 """What a stream tells: the state after each super-step, or each task's update (ST-10, ST-11)."""
 
 Node = TypeVar("Node", bound=str)
+
+new_record: Final = tuple.__new__
+"""A NamedTuple from a tuple of all its fields: ``new_record(Point, (1, 2))`` is ``Point(1, 2)``.
+
+A NamedTuple's own constructor is a Python function around this one. Wherever a super-step makes
+a record, the detour through it would cost as much as planning a task; elsewhere it is not worth
+losing the names of the fields."""
 
 
 class RunnableConfig(TypedDict, total=False):

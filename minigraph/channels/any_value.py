@@ -29,6 +29,8 @@ class AnyValue(SingleValue[Value], Generic[Value]):
 
     __slots__ = ()
 
+    stores_its_value = True
+
     def update(self, values: Sequence[Value]) -> bool:
         if not values:
             return self.clear()

@@ -60,6 +60,11 @@ class BaseChannel(ABC, Generic[Value, Update, Stored]):
     correct, so it is what a new class starts with. Most classes settle it for all their
     channels; where it depends on an argument, each channel says it for itself (`Topic`)."""
 
+    stores_its_value: bool = False
+    """Whether what there is to store of this channel is what there is to read, always. Then the
+    runtime asks once for both. Each class says it for itself: it is not inherited, because a
+    subclass may read or store in another way."""
+
     def __init__(self, typ: Any, key: str = "") -> None:
         self.typ = typ
         self.key = key

@@ -113,6 +113,7 @@ class BinaryOperatorAggregate(SingleValue[Value], Generic[Value]):
 
     operator: Callable[[Value, Value], Value]
     changes_when_unwritten = False
+    stores_its_value = True
 
     def __init__(self, typ: Any, operator: Callable[[Value, Value], Value], key: str = "") -> None:
         super().__init__(typ, key)

@@ -42,6 +42,7 @@ class EphemeralValue(SingleValue[Value], Generic[Value]):
     __slots__ = ("guard",)
 
     guard: bool
+    stores_its_value = True
 
     def __init__(self, typ: Any, guard: bool = True, key: str = "") -> None:
         super().__init__(typ, key)

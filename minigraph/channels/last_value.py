@@ -36,6 +36,7 @@ class LastValue(SingleValue[Value], Generic[Value]):
     __slots__ = ()
 
     changes_when_unwritten = False
+    stores_its_value = True
 
     def update(self, values: Sequence[Value]) -> bool:
         if not values:

@@ -190,10 +190,10 @@ def updates_of(node: str, keys: Collection[str], result: Any) -> list[Write]:
     >>> updates_of("a", {"x"}, Command(update={"x": 1}, goto="b"))
     [('x', 1)]
     """
-    if result is None or isinstance(result, Send):
-        return []
     if isinstance(result, dict):
         return [(key, value) for key, value in result.items() if key in keys]
+    if result is None or isinstance(result, Send):
+        return []
     if isinstance(result, Command):
         return [(key, value) for key, value in command_updates(result) if key in keys]
     if has_command(result):

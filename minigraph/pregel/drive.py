@@ -87,14 +87,14 @@ class Driver:
         match effect:
             case Next():
                 return self.tasks.next()
-            case Start(tasks, view):
-                return self.tasks.start(tasks, view)
+            case Start():
+                return self.tasks.start(*effect)
+            case SaveWrites():
+                return need(self.saver).put_writes(*effect)
+            case Save():
+                return need(self.saver).put(*effect)
             case Advance(cursor):
                 return next(cursor, None)
-            case SaveWrites(config, writes, task_id, task_path):
-                return need(self.saver).put_writes(config, writes, task_id, task_path)
-            case Save(config, checkpoint, metadata, new_versions):
-                return need(self.saver).put(config, checkpoint, metadata, new_versions)
             case Load(config):
                 return need(self.saver).get_tuple(config)
             case Listing(config, filter, before, limit):
@@ -152,14 +152,14 @@ class AsyncDriver:
         match effect:
             case Next():
                 return await self.tasks.next()
-            case Start(tasks, view):
-                return self.tasks.start(tasks, view)
+            case Start():
+                return self.tasks.start(*effect)
+            case SaveWrites():
+                return await need(self.saver).aput_writes(*effect)
+            case Save():
+                return await need(self.saver).aput(*effect)
             case Advance(cursor):
                 return await anext(cursor, None)
-            case SaveWrites(config, writes, task_id, task_path):
-                return await need(self.saver).aput_writes(config, writes, task_id, task_path)
-            case Save(config, checkpoint, metadata, new_versions):
-                return await need(self.saver).aput(config, checkpoint, metadata, new_versions)
             case Load(config):
                 return await need(self.saver).aget_tuple(config)
             case Listing(config, filter, before, limit):

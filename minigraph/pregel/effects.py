@@ -32,7 +32,7 @@ again is one more `Start` between two `Next`.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from minigraph.checkpoint.base.records import Checkpoint, CheckpointMetadata
 from minigraph.pregel.live import LiveState, Version
@@ -92,6 +92,10 @@ class Start(NamedTuple):
 
 class Next(NamedTuple):
     """Wait for one task to end. Answer: `Finished`, `Failed`, or None if none is left."""
+
+
+NEXT: Final = Next()
+"""All are equal, so one is enough."""
 
 
 class Cancel(NamedTuple):

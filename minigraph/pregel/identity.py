@@ -22,7 +22,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-from minigraph.constants import LEVEL_SEPARATOR, TASK_SEPARATOR
+from minigraph.constants import LEVEL_SEPARATOR
 
 
 @lru_cache(maxsize=4096)
@@ -41,30 +41,21 @@ def path_text(path: Any) -> str:
     return f"{path:010d}" if isinstance(path, int) else str(path)
 
 
-def checkpoint_key(checkpoint_id: str) -> bytes:
-    """The 16 bytes of a checkpoint id, the first ingredient of its tasks' ids.
-
-    >>> checkpoint_key("1ef4f797-8335-6428-8001-8a1503f9b875").hex()
-    '1ef4f7978335642880018a1503f9b875'
-    """
-    return bytes.fromhex(checkpoint_id.replace("-", ""))
-
-
-def task_id(key: bytes, position: str) -> str:
+def task_id(position: str) -> str:
     """The id of the task at a position (SS-31).
 
     Args:
-        key: `checkpoint_key` of the checkpoint the task starts from.
-        position: one text: namespace, super-step, node, kind of path, then what tells apart
-            the tasks of one node: the trigger names, or a Send's index.
+        position: one text: the checkpoint the task starts from, namespace, super-step, node,
+            kind of path, then what tells apart the tasks of one node: the trigger names, or a
+            Send's index.
 
     The reference uses XXH3-128 here; any 128-bit hash keeps every rule that can be observed,
     and BLAKE2 comes with Python (SS-33).
 
-    >>> task_id(bytes(16), "a" "1" "a" "__pregel_pull" "branch:to:a")
-    'c8515e8d-2635-229c-14f0-3d554607d0d3'
+    >>> task_id("1ef4f797-8335-6428-8001-8a1503f9b875" "a" "1" "a" "__pregel_pull" "branch:to:a")
+    '1e8c35ea-500b-4611-b3ea-302a6c60770f'
     """
-    text = blake2b(key + position.encode(), digest_size=16).hexdigest()
+    text = blake2b(position.encode(), digest_size=16).hexdigest()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
@@ -75,12 +66,3 @@ def child_namespace(namespace: str, node: str) -> str:
     ('a', 'a:1|b')
     """
     return f"{namespace}{LEVEL_SEPARATOR}{node}" if namespace else node
-
-
-def task_namespace(namespace: str, node: str, id: str) -> str:
-    """Where a task stands: the `checkpoint_ns` that its node sees (SB-02).
-
-    >>> task_namespace("", "a", "42")
-    'a:42'
-    """
-    return f"{child_namespace(namespace, node)}{TASK_SEPARATOR}{id}"

@@ -41,16 +41,16 @@ from minigraph.pregel.effects import (
     View,
     Warn,
 )
-from minigraph.pregel.identity import path_text, task_namespace
+from minigraph.pregel.identity import path_text
 from minigraph.pregel.io import input_writes, result_of
 from minigraph.pregel.layout import Layout
-from minigraph.pregel.live import LiveState, Version, glimpse, hydrate
+from minigraph.pregel.live import Glimpse, LiveState, Version, glimpse, hydrate
 from minigraph.pregel.node import Write
 from minigraph.pregel.plan import Task, plan
 from minigraph.pregel.program import Environment, finished_writes
 from minigraph.pregel.update import TaskWrites, update
 from minigraph.pregel.versions import moved_since
-from minigraph.types import PregelTask, RunnableConfig, StateSnapshot, StateUpdate
+from minigraph.types import PregelTask, RunnableConfig, StateSnapshot, StateUpdate, new_record
 
 # ---------------------------------------------------------------- reading
 
@@ -74,8 +74,9 @@ def history_program(
     """All checkpoints of one namespace, newest first, each emitted as a snapshot (CP-34)."""
     place = {"checkpoint_ns": "", **config.get("configurable", {})}
     cursor = yield Listing({**config, "configurable": place}, filter, before, limit)
-    while (saved := (yield Advance(cursor))) is not None:
-        yield Emit("snapshot", snapshot(layout, config, saved))
+    advance = Advance(cursor)
+    while (saved := (yield advance)) is not None:
+        yield new_record(Emit, ("snapshot", snapshot(layout, config, saved)))
 
 
 def snapshot(
@@ -96,7 +97,11 @@ def snapshot(
     """
     if saved is None:
         return StateSnapshot({}, (), config, None, None, None, (), ())
-    state = hydrate(layout, saved.checkpoint) if next_version else glimpse(layout, saved.checkpoint)
+    state: Glimpse
+    if next_version:
+        state = live = hydrate(layout, saved.checkpoint)
+    else:
+        state = glimpse(layout, saved.checkpoint)
     tasks = waiting_tasks(layout, state, saved)
     finished = finished_writes(saved)
     errors = {id: value for id, name, value in saved.pending_writes or () if name == ERROR}
@@ -104,7 +109,7 @@ def snapshot(
     if next_version and finished:
         done = [task for task in tasks if task.id in finished]
         try:
-            advance(layout, state, done, finished, next_version)
+            advance(layout, live, done, finished, next_version)
         except Exception as error:
             # They ran, and what they wrote cannot be applied. So none of them counts, and
             # the state is the last good one.
@@ -115,15 +120,18 @@ def snapshot(
             if tasks and not next_nodes:
                 # The super-step is over but for its checkpoint: tell what comes after it.
                 next_nodes = tuple([t.name for t in waiting_tasks(layout, state, saved)])
-    return StateSnapshot(
-        values=read_state(layout, state),
-        next=next_nodes,
-        config=saved.config,
-        metadata=dict(saved.metadata),
-        created_at=saved.checkpoint["ts"],
-        parent_config=saved.parent_config,
-        tasks=tuple([shown(layout, task, finished.get(task.id), errors) for task in tasks]),
-        interrupts=(),
+    return new_record(
+        StateSnapshot,
+        (
+            read_state(layout, state),
+            next_nodes,
+            saved.config,
+            dict(saved.metadata),
+            saved.checkpoint["ts"],
+            saved.parent_config,
+            tuple([shown(layout, task, finished.get(task.id), errors) for task in tasks]),
+            (),
+        ),
     )
 
 
@@ -132,7 +140,8 @@ def shown(
 ) -> PregelTask:
     """A task as a snapshot shows it."""
     result = None if writes is None else result_of(writes, layout.stream_channels)
-    return PregelTask(task.id, task.name, task.path, errors.get(task.id), result=result)
+    fields = (task.id, task.name, task.path, errors.get(task.id), (), None, result)
+    return new_record(PregelTask, fields)
 
 
 def advance(
@@ -148,7 +157,7 @@ def advance(
         state.absorb(update(layout, state, done, next_version))
 
 
-def waiting_tasks(layout: Layout, state: LiveState, saved: CheckpointTuple) -> list[Task]:
+def waiting_tasks(layout: Layout, state: Glimpse, saved: CheckpointTuple) -> list[Task]:
     """The tasks of the super-step that starts from a stored checkpoint, as they were declared."""
     step = saved.metadata.get("step", -2) + 1
     namespace = saved.config.get("configurable", {}).get("checkpoint_ns", "")
@@ -159,7 +168,7 @@ def waiting_tasks(layout: Layout, state: LiveState, saved: CheckpointTuple) -> l
     return tasks
 
 
-def read_state(layout: Layout, state: LiveState) -> Any:
+def read_state(layout: Layout, state: Glimpse) -> Any:
     """The channels that a snapshot shows; an empty dict for a single channel without a value."""
     value = state.read(layout.stream_channels)
     return {} if value is MISSING else value
@@ -326,8 +335,7 @@ class Editor:
             )
         waiting = next((t.id for t in self.waiting() if t.name == name), None)
         id = task_id or waiting or str(uuid5(UUID(self.checkpoint_id), f"{INTERRUPT}{index or ''}"))
-        namespace = task_namespace("", name, id)
-        return Task(id, name, (INTERRUPT, index), None, (INTERRUPT,), (), namespace, node)
+        return Task(id, name, (INTERRUPT, index), None, (INTERRUPT,), (), name, node)
 
     def run_writers(
         self, tasks: Sequence[Task], results: dict[str, Any]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from minigraph.constants import INTERRUPT
-from minigraph.pregel.live import LiveState
+from minigraph.pregel.live import Glimpse
 from minigraph.pregel.plan import Task
 from minigraph.types import All
 
@@ -21,7 +21,7 @@ Breakpoints: TypeAlias = All | Sequence[str]
 """The nodes to stop at; ``"*"`` for all that are not hidden."""
 
 
-def holds(breakpoints: Breakpoints, tasks: Sequence[Task], state: LiveState) -> bool:
+def holds(breakpoints: Breakpoints, tasks: Sequence[Task], state: Glimpse) -> bool:
     """Whether the run stops at one of these tasks.
 
     Rules: IN-50, IN-51, IN-60.
@@ -32,7 +32,7 @@ def holds(breakpoints: Breakpoints, tasks: Sequence[Task], state: LiveState) -> 
     return at_one and something_new(state)
 
 
-def something_new(state: LiveState) -> bool:
+def something_new(state: Glimpse) -> bool:
     """Whether a channel has moved since the run was last resumed."""
     noted = state.seen.get(INTERRUPT, {})
     return any(

@@ -25,19 +25,23 @@ def read_after(state: LiveState, writes: Sequence[Write], selection: Selection) 
     not change.
     """
     batches = grouped(writes)
+    for name in state.restless:
+        batches.setdefault(name, [])
     changed: dict[str, Any] = {}
-    for name in state.restless.union(batches) & selection.members:
-        channel = state.channels[name].copy()
-        channel.update(batches.get(name, ()))
-        changed[name] = channel.get() if channel.is_available() else MISSING
+    for name, values in batches.items():
+        if name in selection.members:
+            channel = state.channels[name].copy()
+            channel.update(values)
+            changed[name] = channel.get() if channel.is_available() else MISSING
+    whole = state.read(selection)
     if selection.single:
-        return changed.get(selection.names[0], state.read(selection))
-    values = state.read(selection)
-    if MISSING not in changed.values() and values.keys() >= changed.keys():
-        values.update(changed)
-        return values
-    merged = {name: v for name, v in {**values, **changed}.items() if v is not MISSING}
-    return selection.read(merged)  # in the order of the schema
+        return changed.get(selection.names[0], whole)
+    for name, value in changed.items():
+        if value is MISSING or name not in whole:  # so other keys, in the order of the schema
+            merged = {k: v for k, v in {**whole, **changed}.items() if v is not MISSING}
+            return selection.read(merged)
+        whole[name] = value
+    return whole
 
 
 def input_writes(channels: Selection, value: Any) -> list[Write]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from minigraph.channels.base import BaseChannel
 from minigraph.channels.untracked_value import UntrackedValue
-from minigraph.constants import MISSING
+from minigraph.constants import MISSING, PULL
 from minigraph.pregel.node import PregelNode
 from minigraph.pregel.selection import Selection
 
@@ -31,10 +31,13 @@ class Layout:
 
     Attributes:
         listeners: channel → the nodes that it triggers.
-        marks: node → the text of its triggers, which is part of its tasks' ids.
+        marks: node → what of it is part of its tasks' ids: its name and its triggers.
         consumed: channels that change when a task that they triggered has run.
         finishing: channels that change when nothing is left to run.
-        filled: channels that have a value, or something to store, before anything is written.
+        lasting: channels whose value can only change by being written to.
+        plain: channels whose value is also what is stored of them.
+        preset: channels that have a value before anything is written.
+        filled: these, and channels that then have nothing but something to store.
         untracked: channels that are never stored, and neither are writes to them (MR-09).
         async_nodes: nodes with a function that only an async run can call.
     """
@@ -65,7 +68,9 @@ class Layout:
         for name, node in self.nodes.items():
             for trigger in node.triggers:
                 self.listeners.setdefault(trigger, []).append(name)
-        self.marks = {name: "".join(sorted(n.triggers)) for name, n in self.nodes.items()}
+        self.marks = {
+            name: "".join((name, PULL, *sorted(node.triggers))) for name, node in self.nodes.items()
+        }
         self.async_nodes = [name for name, node in self.nodes.items() if node.async_functions]
 
         # A class that does not override `consume` or `finish` cannot change in it.
@@ -82,17 +87,21 @@ class Layout:
         self.untracked = frozenset(
             name for name, channel in self.channels.items() if isinstance(channel, UntrackedValue)
         )
-        self.filled = frozenset(
+        self.lasting = frozenset(
             name
             for name, channel in self.channels.items()
-            if channel.checkpoint() is not MISSING or channel.is_available()
+            if not channel.changes_when_unwritten
+            and name not in self.consumed
+            and name not in self.finishing
         )
-
-    def keeps_values(self, selection: Selection) -> bool:
-        """Whether a value in these channels can only change by being written to."""
-        return not any(
-            name in self.consumed
-            or name in self.finishing
-            or self.channels[name].changes_when_unwritten
-            for name in selection.names
+        self.plain = frozenset(
+            name
+            for name, channel in self.channels.items()
+            if vars(type(channel)).get("stores_its_value", False)
+        )
+        self.preset = frozenset(
+            name for name, channel in self.channels.items() if channel.is_available()
+        )
+        self.filled = self.preset.union(
+            name for name, channel in self.channels.items() if channel.checkpoint() is not MISSING
         )

@@ -21,7 +21,7 @@ state of a thousand keys of which two moved costs two calls.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from minigraph.channels.base import BaseChannel
@@ -59,38 +59,53 @@ class Changes(NamedTuple):
 
 
 @dataclass(slots=True)
-class LiveState:
-    """A checkpoint brought to life.
+class Glimpse:
+    """A checkpoint brought to life only as far as is needed to read it and to plan from it.
+
+    Attributes:
+        versions: each channel's version, also of channels that were cleared (SS-21).
+        seen: node → trigger → the version with which it last started the node (SS-22).
+        updated: the channels that the last super-step updated; ``None`` when that is not
+            known, and then every node is asked (SS-23).
+        readable: the value of each channel that has one.
+    """
+
+    versions: dict[str, Version]
+    seen: dict[str, dict[str, Version]]
+    updated: frozenset[str] | None
+    readable: dict[str, Any]
+
+    def read(self, selection: Selection) -> Any:
+        """What is there to read, in the shape of `selection`; ``MISSING`` if that is nothing."""
+        return selection.read(self.readable)
+
+
+@dataclass(slots=True)
+class LiveState(Glimpse):
+    """A checkpoint brought to life: it can also be changed.
 
     Attributes:
         channels: every channel of the layout.
-        readable: the value of each channel that has one.
-        stored: what a checkpoint must hold for each channel that has something to store.
-        versions: each channel's version, also of channels that were cleared (SS-21).
-        seen: node → trigger → the version with which it last started the node (SS-22).
         newest: the greatest version; there is one clock for all channels (SS-20).
-        updated: the channels that the last super-step updated; ``None`` when that is not
-            known, and then every node is asked (SS-23).
+        stored: what a checkpoint must hold for each channel that has something to store.
         restless: channels with a value that may change in a super-step that does not write
             to them.
         finishing: channels of the layout that want to know when nothing is left to run.
         unfinished: those of them that changed since they were last told.
+        plain: channels of the layout whose value is also what is stored of them.
         whole: all of the state as one dict, if somebody has read it; kept up to date.
         whole_names: the channels that belong in it.
     """
 
     channels: Channels
-    versions: dict[str, Version]
-    seen: dict[str, dict[str, Version]]
     newest: Version | None
-    updated: frozenset[str] | None
-    readable: dict[str, Any] = field(default_factory=dict)
-    stored: dict[str, Any] = field(default_factory=dict)
-    restless: set[str] = field(default_factory=set)
-    finishing: frozenset[str] = frozenset()
-    unfinished: set[str] = field(default_factory=set)
-    whole: dict[str, Any] | None = None
-    whole_names: frozenset[str] = frozenset()
+    stored: dict[str, Any]
+    restless: set[str]
+    finishing: frozenset[str]
+    unfinished: set[str]
+    plain: frozenset[str]
+    whole: dict[str, Any] | None
+    whole_names: frozenset[str]
 
     def absorb(self, changes: Changes) -> None:
         """Make the outcome of a super-step the present state."""
@@ -98,31 +113,37 @@ class LiveState:
         self.versions.update(changes.versions)
         self.seen.update(changes.seen)
         self.updated = changes.updated
-        self.newest = next(iter(changes.versions.values()), self.newest)  # all got the same
+        if changes.versions:
+            self.newest = next(iter(changes.versions.values()))  # all got the same
         self.remember(changes.channels)
         self.unfinished.difference_update(changes.told_finished)
 
     def remember(self, channels: Channels) -> None:
         """Read channels once, now that they changed."""
         readable, stored, restless = self.readable, self.stored, self.restless
+        whole_names = self.whole_names if self.whole is not None else ()
         for name, channel in channels.items():
-            if channel.is_available():
-                readable[name] = channel.get()
+            keep = channel.checkpoint()
+            if name in self.plain:
+                value = keep
+            else:
+                value = channel.get() if channel.is_available() else MISSING
+            if value is not MISSING:
+                readable[name] = value
                 if channel.changes_when_unwritten:
                     restless.add(name)
             else:
                 readable.pop(name, None)
                 restless.discard(name)
-            if self.whole is not None and name in self.whole_names:
-                if name in readable and name in self.whole:
-                    self.whole[name] = readable[name]
+            if name in whole_names and self.whole is not None:
+                if value is not MISSING and name in self.whole:
+                    self.whole[name] = value
                 else:
                     self.whole = None
-            value = channel.checkpoint()
-            if value is not MISSING:
-                stored[name] = value
-            elif name in stored:
-                del stored[name]
+            if keep is not MISSING:
+                stored[name] = keep
+            else:
+                stored.pop(name, None)
             if name in self.finishing:
                 self.unfinished.add(name)
 
@@ -172,7 +193,13 @@ def hydrate(layout: Layout, checkpoint: Mapping[str, Any] | None) -> LiveState:
         seen=dict(saved.get("versions_seen") or {}),
         newest=max(versions.values(), default=None),
         updated=None if updated is None else frozenset(updated),
+        readable={},
+        stored={},
+        restless=set(),
         finishing=layout.finishing,
+        unfinished=set(),
+        plain=layout.plain,
+        whole=None,
         whole_names=layout.stream_channels.members,
     )
     filled = {
@@ -185,24 +212,21 @@ def hydrate(layout: Layout, checkpoint: Mapping[str, Any] | None) -> LiveState:
     return state
 
 
-def glimpse(layout: Layout, checkpoint: Checkpoint) -> LiveState:
-    """A checkpoint brought to life only as far as needed to read it and to plan from it.
-
-    A history is made of thousands of these. Its channels cannot be updated: they are not there.
-    """
+def glimpse(layout: Layout, checkpoint: Checkpoint) -> Glimpse:
+    """A checkpoint, to be looked at. A history is made of thousands of these."""
     values = checkpoint["channel_values"]
     updated = checkpoint.get("updated_channels")
     readable: dict[str, Any] = {}
-    for name in layout.filled.union(values):
-        if name in layout.channels:
+    for name in values.keys() | layout.preset if layout.preset else values:
+        if name in layout.plain and name in values:
+            readable[name] = values[name]
+        elif name in layout.channels:
             channel = layout.channels[name].from_checkpoint(values.get(name, MISSING))
             if channel.is_available():
                 readable[name] = channel.get()
-    return LiveState(
-        channels={},
-        versions=checkpoint["channel_versions"],
-        seen=checkpoint["versions_seen"],
-        newest=None,
-        updated=None if updated is None else frozenset(updated),
-        readable=readable,
+    return Glimpse(
+        checkpoint["channel_versions"],
+        checkpoint["versions_seen"],
+        None if updated is None else frozenset(updated),
+        readable,
     )

@@ -16,11 +16,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from datetime import UTC, datetime
 from typing import Any, TypedDict, Unpack
 
 from minigraph.channels.base import BaseChannel
-from minigraph.checkpoint.base.id import uuid6_text
+from minigraph.checkpoint.base.id import timestamp, uuid6_text
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
 from minigraph.config import prepared, require_thread
 from minigraph.context import running_task
@@ -102,7 +101,7 @@ class Pregel:
         )
         self.environment = Environment(
             new_id=uuid6_text,
-            now=lambda: datetime.now(UTC).isoformat(),
+            now=timestamp,
             next_version=next_version_of(checkpointer),
         )
 
@@ -156,7 +155,7 @@ class Pregel:
                     f"stream_mode {mode!r} does not exist here, or is not built yet; it can be one "
                     f"of {list(MODES)}."
                 )
-        for name in options.keys() - RunOptions.__annotations__.keys():
+        for name in options.keys() - RunOptions.__annotations__.keys() if options else ():
             raise TypeError(
                 f"{name!r} is no option of a run, or is not built yet; there are stream_mode, "
                 f"{', '.join(RunOptions.__annotations__)}."

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from minigraph.constants import TAG_HIDDEN
 from minigraph.pregel.selection import Selection
-from minigraph.types import RunnableConfig
+from minigraph.types import RunnableConfig, new_record
 
 Write: TypeAlias = tuple[str, Any]
 """A channel's name, and what to write to it."""
@@ -80,7 +80,7 @@ class UserFunction:
     def call(self, value: Any, surroundings: Surroundings, chooses: bool = False) -> Call:
         """The call of this function with a value."""
         keywords = {"config": surroundings.config} if self.wants_config else NO_KEYWORDS
-        return Call(self.function, (value,), keywords, self.is_async, chooses)
+        return new_record(Call, (self.function, (value,), keywords, self.is_async, chooses))
 
 
 def function_name(function: Callable[..., Any]) -> str:

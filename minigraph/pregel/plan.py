@@ -17,16 +17,16 @@ graph of a thousand nodes in which one channel moved costs one look.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from minigraph.constants import MISSING, PULL, PUSH, TASK_SEPARATOR, TASKS
-from minigraph.pregel.identity import checkpoint_key, child_namespace, task_id
+from minigraph.pregel.identity import child_namespace, task_id
 from minigraph.pregel.layout import Layout
-from minigraph.pregel.live import LiveState
+from minigraph.pregel.live import Glimpse
 from minigraph.pregel.node import PregelNode
 from minigraph.pregel.versions import Cause, causes
-from minigraph.types import Send
+from minigraph.types import Send, new_record
 
 
 class Task(NamedTuple):
@@ -39,7 +39,7 @@ class Task(NamedTuple):
         triggers: all triggers of the node, or ``("__pregel_push",)`` for a Send; these count
             as seen once it ran.
         because: the triggers that were news; empty for a Send.
-        namespace: where it stands, see `identity.task_namespace`.
+        place: the namespace that it shares with all tasks of its node.
         node: the node.
     """
 
@@ -49,12 +49,17 @@ class Task(NamedTuple):
     input: Any
     triggers: tuple[str, ...]
     because: tuple[Cause, ...]
-    namespace: str
+    place: str
     node: PregelNode
+
+    @property
+    def namespace(self) -> str:
+        """Where it stands: the `checkpoint_ns` that its node sees (SB-02)."""
+        return f"{self.place}{TASK_SEPARATOR}{self.id}"
 
 
 def plan(
-    layout: Layout, state: LiveState, checkpoint_id: str, step: int, namespace: str = ""
+    layout: Layout, state: Glimpse, checkpoint_id: str, step: int, namespace: str = ""
 ) -> list[Task]:
     """The tasks of super-step `step`, which starts from the given state.
 
@@ -74,32 +79,28 @@ def plan(
     Rules: SS-02, SS-22, SS-23, SS-30, SS-31, CS-32.
     """
     tasks: list[Task] = []
-    names = candidates(layout, state)
-    if not names and TASKS not in state.readable:
-        return tasks
-    key = checkpoint_key(checkpoint_id)
-
     for index, send in enumerate(state.readable.get(TASKS, ())):
         node = layout.nodes.get(send.node) if is_send_to_a_name(send) else None
         if node is not None:
             place = child_namespace(namespace, node.name)
-            id = task_id(key, f"{place}{step}{node.name}{PUSH}{index}")
-            where = f"{place}{TASK_SEPARATOR}{id}"
+            id = task_id(f"{checkpoint_id}{place}{step}{node.name}{PUSH}{index}")
             path = (PUSH, index, False)
-            tasks.append(Task(id, node.name, path, send.arg, (PUSH,), (), where, node))
+            tasks.append(
+                new_record(Task, (id, node.name, path, send.arg, (PUSH,), (), place, node))
+            )
 
-    for name in names:
+    for name in candidates(layout, state):
         node = layout.nodes[name]
-        because = causes(node.triggers, state.readable, state.versions, state.seen.get(name, {}))
+        because = causes(node.triggers, state.readable, state.versions, state.seen.get(name))
         if because and (value := state.read(node.channels)) is not MISSING:
             place = child_namespace(namespace, name)
-            id = task_id(key, f"{place}{step}{name}{PULL}{layout.marks[name]}")
-            where = f"{place}{TASK_SEPARATOR}{id}"
-            tasks.append(Task(id, name, (PULL, name), value, node.triggers, because, where, node))
+            id = task_id(f"{checkpoint_id}{place}{step}{layout.marks[name]}")
+            fields = (id, name, (PULL, name), value, node.triggers, because, place, node)
+            tasks.append(new_record(Task, fields))
     return tasks
 
 
-def candidates(layout: Layout, state: LiveState) -> Collection[str]:
+def candidates(layout: Layout, state: Glimpse) -> Iterable[str]:
     """The nodes that can have news: those that listen to an updated channel.
 
     When it is not known what was updated (``state.updated`` is None), that can be all nodes;
@@ -107,11 +108,12 @@ def candidates(layout: Layout, state: LiveState) -> Collection[str]:
     """
     if state.updated is None:
         return layout.nodes if state.versions else ()
-    names: set[str] = set()
+    names: Sequence[str] = ()
     for channel in state.updated:
         if channel in layout.listeners:
-            names.update(layout.listeners[channel])
-    return sorted(names) if len(names) > 1 else names
+            found = layout.listeners[channel]
+            names = [*names, *found] if names else found
+    return sorted(set(names)) if len(names) > 1 else names
 
 
 def is_send_to_a_name(send: Any) -> bool:

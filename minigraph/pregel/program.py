@@ -44,13 +44,13 @@ from minigraph.errors import (
     message_with_code,
 )
 from minigraph.pregel.effects import (
+    NEXT,
     Cancel,
     Effect,
     Emit,
     Failed,
     Finished,
     Load,
-    Next,
     Program,
     Save,
     SaveWrites,
@@ -68,7 +68,7 @@ from minigraph.pregel.node import Write
 from minigraph.pregel.plan import Task, is_send_to_a_name, plan
 from minigraph.pregel.selection import Selection
 from minigraph.pregel.update import TaskWrites, update
-from minigraph.types import Command, RunnableConfig, Send
+from minigraph.types import Command, RunnableConfig, Send, new_record
 
 Part: TypeAlias = Generator[Effect, Any, None]
 """A stretch of the program that gives no value."""
@@ -160,7 +160,7 @@ class Run:
         self.keeps_records = request.has_saver or self.tells_updates
         # If the output can only change by being written to, and nobody looks at it meanwhile,
         # it is enough to read it once, at the end, instead of after every super-step.
-        self.reads_output_late = not self.tells_values and layout.keeps_values(request.output)
+        self.reads_output_late = not self.tells_values and request.output.members <= layout.lasting
         self.has_output = False
         self.output: Any = None
 
@@ -307,17 +307,17 @@ class Run:
 
         When a task fails, the others that run are still taken in; then its error is raised.
         """
-        waiting: dict[str, Task] = {}
-        for task in tasks:
-            if task.id not in self.finished:
-                waiting[task.id] = task
-            elif self.tells_updates:
-                yield from self.tell_update(task, cached=True)
+        waiting = {task.id: task for task in tasks if task.id not in self.finished}
+        if self.tells_updates and self.finished:
+            for task in tasks:
+                if task.id in self.finished:
+                    yield from self.tell_update(task, cached=True)
         failure: BaseException | None = None
         try:
             if waiting:
-                yield Start(list(waiting.values()), View(self.config, self.step, self.state))
-            while waiting and (outcome := (yield Next())) is not None:
+                view = new_record(View, (self.config, self.step, self.state, None))
+                yield new_record(Start, ([*waiting.values()], view))
+            while waiting and (outcome := (yield NEXT)) is not None:
                 task = self.ended(waiting, outcome)
                 if isinstance(outcome, Finished) and not self.keeps_records:
                     self.finished[task.id] = outcome.writes
@@ -341,13 +341,16 @@ class Run:
 
     def ended(self, waiting: dict[str, Task], outcome: Any) -> Task:
         """The task that an answer to Next is about. A person may be the driver, and err."""
-        known = isinstance(outcome, (Finished, Failed)) and outcome.task_id in waiting
-        if not known or (isinstance(outcome, Finished) and outcome.writes is None):
-            raise TypeError(
-                f"Next was answered with {outcome!r:.200}; expected a Finished, with a list of "
-                f"writes, or a Failed, for one of the task ids {list(waiting)}."
-            )
-        return waiting.pop(outcome.task_id)
+        if isinstance(outcome, Failed) or (
+            isinstance(outcome, Finished) and outcome.writes is not None
+        ):
+            task = waiting.pop(outcome.task_id, None)
+            if task is not None:
+                return task
+        raise TypeError(
+            f"Next was answered with {outcome!r:.200}; expected a Finished, with a list of "
+            f"writes, or a Failed, for one of the task ids {list(waiting)}."
+        )
 
     def take_outcome(
         self, task: Task, outcome: Finished | Failed
@@ -387,7 +390,7 @@ class Run:
         """Somebody left: keep what is finished, and wait for nothing (ST-30)."""
         self.stopped = True
         yield Cancel(wait=False)
-        while waiting and (outcome := (yield Next())) is not None:
+        while waiting and (outcome := (yield NEXT)) is not None:
             error = yield from self.take_outcome(waiting.pop(outcome.task_id), outcome)
             if error is not None and isinstance(outcome, Finished):
                 raise error  # finished work could not be stored, and whoever leaves must know
@@ -412,15 +415,15 @@ class Run:
         news = not self.request.output.members.isdisjoint(changes.updated)
         self.finished = {}
         if self.request.has_saver:
-            base = self.config
+            save = self.checkpoint_saved("loop")
             try:
-                yield from self.save("loop")
+                yield save
             except Stopped:
                 raise
             except Exception as error:
-                self.config = base
                 yield from self.blame(tasks, error)
                 raise
+            self.moved_to(save)
         self.step += 1
         if news:
             yield from self.tell_values()
@@ -462,7 +465,9 @@ class Run:
 
     def changes_of(self, tasks: list[Task]) -> Changes:
         """What the writes of these finished tasks make of the present state."""
-        done = [TaskWrites(t.path, t.name, self.finished[t.id], t.triggers) for t in tasks]
+        done = [
+            new_record(TaskWrites, (t.path, t.name, self.finished[t.id], t.triggers)) for t in tasks
+        ]
         return update(self.layout, self.state, done, self.environment.next_version)
 
     def absorb(self, changes: Changes) -> None:
@@ -474,14 +479,23 @@ class Run:
 
     def save(self, source: str) -> Part:
         """Save the present state as a checkpoint, child of the one before."""
+        save = self.checkpoint_saved(source)
+        yield save
+        self.moved_to(save)
+
+    def checkpoint_saved(self, source: str) -> Save:
+        """The effect that saves the present state."""
         id = self.environment.new_id(self.step)
         checkpoint = self.state.to_checkpoint(id, self.environment.now())
         if self.layout.untracked and (sent := checkpoint["channel_values"].get(TASKS)):
             checkpoint["channel_values"][TASKS] = [self.storable(each) for each in sent]
         metadata: Any = {"source": source, "step": self.step, "parents": {}}
-        yield Save(self.config, checkpoint, metadata, self.unsaved_versions)
-        self.config = at_checkpoint(self.config, id)
-        self.checkpoint_id = id
+        return new_record(Save, (self.config, checkpoint, metadata, self.unsaved_versions))
+
+    def moved_to(self, save: Save) -> None:
+        """The checkpoint is stored, so it is where the run stands."""
+        self.checkpoint_id = save.checkpoint["id"]
+        self.config = at_checkpoint(self.config, self.checkpoint_id)
         self.unsaved_versions = {}
 
     def writes_saved(self, task: Task, writes: Sequence[Write]) -> SaveWrites:
@@ -490,7 +504,7 @@ class Run:
         if untracked:
             kept = [(name, self.storable(value)) for name, value in writes if name not in untracked]
             writes = kept or NOTHING_WRITTEN
-        return SaveWrites(self.config, writes, task.id, path_text(task.path))
+        return new_record(SaveWrites, (self.config, writes, task.id, path_text(task.path)))
 
     def storable(self, value: Any) -> Any:
         """What of a written value may be stored: a Send without untracked values (CS-39)."""

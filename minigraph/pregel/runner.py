@@ -5,7 +5,8 @@ every task alike: it runs in its own copy of the caller's context, and its outco
 `Finished` or a `Failed`, never an exception.
 
     ThreadRunner   a task alone runs on the caller's own thread; several run on threads
-    LoopRunner     every task is an asyncio task; sync functions are sent to threads
+    LoopRunner     a task alone is awaited by the caller; several are asyncio tasks. Sync
+                   functions are sent to threads
 
 Threads belong to a run. A pool shared by all runs would deadlock as soon as graphs call
 graphs: the parents would hold every thread while their children wait for one.
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context, copy_context
 from functools import partial
@@ -31,6 +32,7 @@ from minigraph.pregel.effects import Failed, Finished, View
 from minigraph.pregel.node import Call
 from minigraph.pregel.plan import Task
 from minigraph.pregel.running import Running
+from minigraph.types import new_record
 
 Outcome: TypeAlias = Finished | Failed
 
@@ -60,8 +62,11 @@ def perform(task: Task, view: View) -> Outcome:
             try:
                 call = walk.send(answer)
             except StopIteration as end:
-                return Finished(task.id, end.value)
-            answer = call.function(*call.arguments, **call.keywords)
+                return new_record(Finished, (task.id, end.value))
+            if call.keywords:
+                answer = call.function(*call.arguments, **call.keywords)
+            else:
+                answer = call.function(*call.arguments)
             if type(answer) is CoroutineType:
                 answer.close()
                 raise TypeError(
@@ -94,7 +99,7 @@ async def perform_async(
             try:
                 call = walk.send(answer)
             except StopIteration as end:
-                return Finished(task.id, end.value)
+                return new_record(Finished, (task.id, end.value))
             if call.is_async:
                 answer = await call.function(*call.arguments, **call.keywords)
                 continue
@@ -110,6 +115,36 @@ async def perform_async(
         return Failed(task.id, cancelled(task, error))
     except Exception as error:
         return Failed(task.id, error)
+
+
+class InContext:
+    """A coroutine that is awaited right here, but in a context of its own.
+
+    That is what an asyncio task would be for; it would also cost two turns of the event loop,
+    which is more than all the rest of a small super-step.
+    """
+
+    __slots__ = ("context", "coroutine")
+
+    def __init__(self, context: Context, coroutine: Coroutine[Any, Any, Outcome]) -> None:
+        self.context = context
+        self.coroutine = coroutine
+
+    def __await__(self) -> Generator[Any, Any, Outcome]:
+        step: Callable[[Any], Any] = self.coroutine.send
+        value: Any = None
+        while True:
+            try:
+                awaited = self.context.run(step, value)
+            except StopIteration as end:
+                outcome: Outcome = end.value
+                return outcome
+            try:
+                value = yield awaited
+                step = self.coroutine.send
+            except BaseException as error:
+                value = error
+                step = self.coroutine.throw
 
 
 class Escaped:
@@ -234,12 +269,15 @@ class LoopRunner:
         self.pool: ThreadPoolExecutor | None = None
         self.is_quick: dict[int, bool] = {}
         self.filling = False
+        self.alone = False  # whether the task that waits is the only one
 
     def start(self, tasks: Sequence[Task], view: View) -> None:
         # The context is the caller's, so it is copied here: `fill` may run inside another task.
         for task in tasks:
             self.waiting.append((copy_context(), task, view))
-        self.fill()
+        self.alone = len(self.waiting) == 1 and not self.running
+        if not self.alone:  # else it will run in `next`
+            self.fill()
 
     def fill(self) -> None:
         """Set waiting tasks going, as many as may run."""
@@ -304,6 +342,9 @@ class LoopRunner:
 
     async def next(self) -> Outcome | None:
         """The outcome of the next task to end; None when there is nothing to wait for."""
+        if self.alone:
+            self.alone = False
+            return await self.attend(*self.waiting.popleft())
         while not self.outcomes:
             if not self.running:
                 return None
@@ -311,11 +352,23 @@ class LoopRunner:
             await self.wake
         return self.outcomes.popleft()
 
+    async def attend(self, context: Context, task: Task, view: View) -> Outcome:
+        """Run a task that is alone. Who waits for its outcome cannot do anything else meanwhile."""
+        me = asyncio.current_task()
+        cancelled = me.cancelling() if me else 0
+        outcome = await InContext(context, perform_async(task, view, self.call_sync))
+        if me and me.cancelling() > cancelled:
+            # The node has swallowed what was meant for the run. Its outcome counts all the same.
+            self.outcomes.append(outcome)
+            raise asyncio.CancelledError
+        return outcome
+
     def cancel(self, wait: bool) -> None:
         """Give up tasks that have not begun, and cancel those that have.
 
         A cancelled coroutine ends soon, so there is no harm in always waiting for it.
         """
+        self.alone = False
         self.waiting.clear()
         for running in self.running.values():
             running.cancel()

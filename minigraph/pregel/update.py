@@ -23,7 +23,8 @@ is no outcome.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from minigraph.constants import ERROR, INTERRUPT, NO_WRITES, RESUME, RETURN
@@ -32,6 +33,7 @@ from minigraph.pregel.identity import path_text
 from minigraph.pregel.layout import Layout
 from minigraph.pregel.live import Changes, Channels, LiveState, Version
 from minigraph.pregel.node import Write
+from minigraph.types import new_record
 
 ABOUT_THE_TASK = frozenset({ERROR, INTERRUPT, NO_WRITES, RESUME, RETURN})
 """Writes that are kept with a task and are no part of the state (CP-20, CP-21)."""
@@ -47,6 +49,9 @@ class TaskWrites(NamedTuple):
     name: str
     writes: Sequence[Write]
     triggers: tuple[str, ...]
+
+
+TRIGGERS = attrgetter("triggers")
 
 
 def update(
@@ -71,45 +76,53 @@ def update(
     ordered = in_order(tasks)
     seen, batches, ignored = collect(state, ordered)
     version = next_version(state.newest)
+    channels = state.channels
     touched: Channels = {}
     versions: dict[str, Version] = {}
     updated: set[str] = set()
-    told_finished: set[str] = set()
+    told_finished: Collection[str] = ()
 
-    def changed(name: str) -> None:
-        versions[name] = version
-        if touched[name].is_available():
-            updated.add(name)
-
-    for name in used_triggers(ordered, layout.consumed):
-        channel = touched[name] = state.channels[name].copy()
+    for name in used_triggers(ordered, layout.consumed) if layout.consumed else ():
+        channel = touched[name] = channels[name].copy()
         if channel.consume():
             versions[name] = version
 
     for name, values in batches.items():
-        channel = touched[name] = touched.get(name, state.channels[name]).copy()
+        channel = touched[name] = (touched if name in touched else channels)[name].copy()
         try:
             if channel.update(values):
-                changed(name)
+                versions[name] = version
+                if channel.is_available():
+                    updated.add(name)
         except Exception as error:
-            writers = ", ".join(t.name for t in ordered if any(w[0] == name for w in t.writes))
-            add_note(error, f"While channel {name!r} was taking in the writes of: {writers}")
+            add_note(error, refusal(name, ordered))
             raise
 
     # An input is not a super-step: nothing has had its turn, so nothing fades.
-    if any(task.triggers for task in ordered):
+    if any(map(TRIGGERS, ordered)):
         for name in state.restless - updated:
-            channel = touched[name] = touched.get(name, state.channels[name]).copy()
+            channel = touched[name] = (touched if name in touched else channels)[name].copy()
             if channel.is_available() and channel.update(()):
-                changed(name)
+                versions[name] = version
+                if channel.is_available():
+                    updated.add(name)
         if state.finishing and layout.listeners.keys().isdisjoint(updated):
-            told_finished = {name for name in touched if name in state.finishing} | state.unfinished
+            told_finished = state.finishing.intersection(touched) | state.unfinished
             for name in told_finished:
-                channel = touched[name] = touched.get(name, state.channels[name]).copy()
+                channel = touched[name] = (touched if name in touched else channels)[name].copy()
                 if channel.finish():
-                    changed(name)
+                    versions[name] = version
+                    if channel.is_available():
+                        updated.add(name)
 
-    return Changes(touched, versions, seen, frozenset(updated), ignored, told_finished)
+    fields = (touched, versions, seen, frozenset(updated), ignored, told_finished)
+    return new_record(Changes, fields)
+
+
+def refusal(channel: str, tasks: Iterable[TaskWrites]) -> str:
+    """Whose writes a channel was taking in when it raised."""
+    writers = [task.name for task in tasks if channel in dict(task.writes)]
+    return f"While channel {channel!r} was taking in the writes of: {', '.join(writers)}"
 
 
 def in_order(tasks: Iterable[TaskWrites]) -> list[TaskWrites]:
@@ -122,8 +135,6 @@ def in_order(tasks: Iterable[TaskWrites]) -> list[TaskWrites]:
 
 def used_triggers(tasks: Iterable[TaskWrites], consumed: frozenset[str]) -> Iterable[str]:
     """The triggers of these tasks that want to know that they were used."""
-    if not consumed:
-        return ()
     return consumed.intersection(trigger for task in tasks for trigger in task.triggers)
 
 
@@ -140,16 +151,17 @@ def collect(
     seen: dict[str, dict[str, Version]] = {}
     batches: dict[str, list[Any]] = {}
     ignored: list[tuple[str, str]] = []
+    versions, channels = state.versions, state.channels
     for _, node, writes, triggers in tasks:
         if node not in seen:
             seen[node] = {**state.seen[node]} if node in state.seen else {}
         for trigger in triggers:
-            if trigger in state.versions:
-                seen[node][trigger] = state.versions[trigger]
+            if trigger in versions:
+                seen[node][trigger] = versions[trigger]
         for name, value in writes:
             if name in batches:
                 batches[name].append(value)
-            elif name in state.channels:
+            elif name in channels:
                 batches[name] = [value]
             elif name not in ABOUT_THE_TASK:
                 ignored.append((node, name))

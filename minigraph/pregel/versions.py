@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from minigraph.pregel.live import Version
+from minigraph.types import new_record
 
 
 class Cause(NamedTuple):
@@ -31,7 +32,7 @@ def causes(
     triggers: Iterable[str],
     readable: Mapping[str, Any],
     versions: Mapping[str, Version],
-    seen: Mapping[str, Version],
+    seen: Mapping[str, Version] | None,
 ) -> tuple[Cause, ...]:
     """The triggers that are a reason to run: they have a value, and it is news (SS-22).
 
@@ -41,9 +42,9 @@ def causes(
     found: tuple[Cause, ...] = ()
     for name in triggers:
         if name in readable and name in versions:
-            last = seen.get(name)
+            last = seen.get(name) if seen else None
             if last is None or versions[name] > last:
-                found += (Cause(name, versions[name], last),)
+                found += (new_record(Cause, (name, versions[name], last)),)
     return found
 
 

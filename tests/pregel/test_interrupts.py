@@ -12,7 +12,7 @@ from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.constants import END, INTERRUPT, START, TAG_HIDDEN
 from minigraph.graph import StateGraph
 from minigraph.pregel.interrupts import holds, something_new
-from minigraph.pregel.live import LiveState
+from minigraph.pregel.live import Glimpse
 from minigraph.pregel.node import PregelNode
 from minigraph.pregel.plan import Task
 from minigraph.pregel.selection import Selection
@@ -42,8 +42,8 @@ def task(name: str, *tags: str) -> Task:
     return Task("id", name, ("__pregel_pull", name), None, (), (), name, node)
 
 
-def state(versions: Any, noted: Any = None) -> LiveState:
-    return LiveState({}, versions, {} if noted is None else {INTERRUPT: noted}, None, None)
+def state(versions: Any, noted: Any = None) -> Glimpse:
+    return Glimpse(versions, {} if noted is None else {INTERRUPT: noted}, None, {})
 
 
 # ---------------------------------------------------------------- the two questions

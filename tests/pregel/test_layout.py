@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
@@ -17,6 +17,8 @@ from minigraph.channels.named_barrier_value import (
 )
 from minigraph.channels.topic import Topic
 from minigraph.channels.untracked_value import UntrackedValue
+from minigraph.checkpoint.memory import InMemorySaver
+from minigraph.graph import START, StateGraph
 from minigraph.pregel.layout import Layout
 from minigraph.pregel.node import PregelNode, UserFunction
 from minigraph.pregel.selection import Selection
@@ -85,6 +87,45 @@ def test_who_must_be_told_what() -> None:
 def test_who_holds_something_from_the_start() -> None:
     """CH-07, CH-16, CH-17: start values, and what must be stored of an empty channel."""
     assert set(make().filled) == {"topic", "log", "sum", "join", "late join"}
+    assert set(make().preset) == {"sum"}
+
+
+def test_what_stores_its_value() -> None:
+    """Those are asked once for what to read and what to store; a subclass is not trusted to."""
+
+    class Loud(LastValue[str]):
+        def get(self) -> str:
+            return super().get().upper()
+
+    channels = {"loud": Loud(str), "last": LastValue(str)}
+
+    assert set(make().plain) == {"last", "unset", "sum", "ephemeral", "any"}
+    assert set(make(channels=channels).plain) == {"last"}
+
+
+def test_a_channel_that_reads_in_its_own_way() -> None:
+    """CH-01: what a node gets is what `get` says; what is stored is what `checkpoint` says."""
+
+    class Loud(LastValue[str]):
+        stores_its_value = False
+
+        def get(self) -> str:
+            return super().get().upper()
+
+        def checkpoint(self) -> Any:
+            return self.value
+
+    seen: list[str] = []
+    builder = StateGraph(TypedDict("State", {"word": Annotated[str, Loud]}))
+    builder.add_node("a", lambda state: seen.append(state["word"]))
+    saver = InMemorySaver()
+    graph = builder.add_edge(START, "a").compile(checkpointer=saver)
+    config: Any = {"configurable": {"thread_id": "t"}}
+
+    assert graph.invoke({"word": "hello"}, config) == {"word": "HELLO"}
+    assert seen == ["HELLO"]
+    assert saver.get(config)["channel_values"] == {"word": "hello"}
+    assert next(state.values for state in graph.get_state_history(config)) == {"word": "HELLO"}
 
 
 def test_which_nodes_need_a_loop() -> None:
@@ -111,9 +152,9 @@ def test_which_nodes_need_a_loop() -> None:
         (["curious"], False),
     ],
 )
-def test_keeps_values(names: list[str], keeps: bool) -> None:
+def test_lasting(names: list[str], keeps: bool) -> None:
     """Whether to read these once, at the end of a run, is enough."""
-    assert make().keeps_values(Selection(names)) is keeps
+    assert (make().lasting >= set(names)) is keeps
 
 
 def test_it_does_not_share_its_maps() -> None:

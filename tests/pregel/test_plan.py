@@ -10,7 +10,7 @@ from minigraph.channels.ephemeral_value import EphemeralValue
 from minigraph.channels.last_value import LastValue
 from minigraph.channels.topic import Topic
 from minigraph.constants import TASKS
-from minigraph.pregel.identity import checkpoint_key, task_id
+from minigraph.pregel.identity import task_id
 from minigraph.pregel.layout import Layout
 from minigraph.pregel.live import LiveState, hydrate
 from minigraph.pregel.node import PregelNode
@@ -79,7 +79,7 @@ def test_a_task_in_full() -> None:
 
     a, c = plan(LAYOUT, state, ID, 7)
 
-    id = task_id(checkpoint_key(ID), "a7a__pregel_pullto a")
+    id = task_id(f"{ID}a7a__pregel_pullto a")
     assert a == Task(
         id=id,
         name="a",
@@ -87,11 +87,11 @@ def test_a_task_in_full() -> None:
         input={"x": 5},
         triggers=("to a",),
         because=(Cause("to a", 3, None),),
-        namespace=f"a:{id}",
+        place="a",
         node=LAYOUT.nodes["a"],
     )
     # The triggers' names are part of the id in their sorted order; the causes keep the node's.
-    assert c.id == task_id(checkpoint_key(ID), "c7c__pregel_pullto ato bz")
+    assert c.id == task_id(f"{ID}c7c__pregel_pullto ato bz")
     assert c.triggers == ("z", "to b", "to a")
     assert c.because == (Cause("to b", 1, None), Cause("to a", 3, 1))
 
@@ -103,7 +103,7 @@ def test_a_send_in_full() -> None:
 
     (task,) = plan(LAYOUT, state, ID, 7)
 
-    id = task_id(checkpoint_key(ID), "a7a__pregel_push0")
+    id = task_id(f"{ID}a7a__pregel_push0")
     assert task == Task(
         id=id,
         name="a",
@@ -111,7 +111,7 @@ def test_a_send_in_full() -> None:
         input=arg,
         triggers=("__pregel_push",),
         because=(),
-        namespace=f"a:{id}",
+        place="a",
         node=LAYOUT.nodes["a"],
     )
     assert task.input is arg
@@ -202,7 +202,7 @@ def test_in_a_nest_of_graphs() -> None:
     """SB-02: the place says through which tasks the way leads."""
     (a, _) = plan(LAYOUT, make_state({"to a": None}), ID, 1, "outer:1")
     assert a.namespace == f"outer:1|a:{a.id}"
-    assert a.id == task_id(checkpoint_key(ID), "outer:1|a1a__pregel_pullto a")
+    assert a.id == task_id(f"{ID}outer:1|a1a__pregel_pullto a")
 
 
 def test_planning_changes_nothing() -> None:

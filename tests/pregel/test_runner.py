@@ -241,6 +241,157 @@ def test_a_cancelled_loop_runner_cancels() -> None:
     assert nothing is None
 
 
+# ---------------------------------------------------------------- an async task that is alone
+
+
+def alone(node: Callable[..., Any], cancel: bool = False) -> list[Any]:
+    """What a loop runner tells of a task that is alone; who asks may be cancelled meanwhile."""
+
+    async def run() -> list[Any]:
+        told: list[Any] = []
+
+        async def ask() -> None:
+            runner.start([make_task("a", node)], VIEW)
+            try:
+                while (outcome := await runner.next()) is not None:
+                    told.append(outcome)
+            except asyncio.CancelledError:
+                told.append("cancelled")
+                runner.cancel(wait=False)
+                while (outcome := await runner.next()) is not None:
+                    told.append(outcome)
+
+        runner = LoopRunner(None)
+        asking = asyncio.create_task(ask())
+        if cancel:
+            await asyncio.sleep(0)
+            asking.cancel()
+        await asking
+        runner.close()
+        return told
+
+    told: list[Any] = asyncio.run(run())
+    return told
+
+
+def test_an_async_task_alone_needs_no_asyncio_task() -> None:
+    """It runs in the one that asks for its outcome, from its beginning to its end."""
+    tasks: list[Any] = []
+
+    async def node(value: Any) -> int:
+        tasks.append(asyncio.current_task())
+        await asyncio.sleep(0.001)
+        tasks.append(asyncio.current_task())
+        assert asyncio.all_tasks() == {*tasks, *callers}
+        return 5
+
+    callers: list[Any] = []
+
+    async def run() -> Any:
+        callers.append(asyncio.current_task())
+        runner = LoopRunner(None)
+        runner.start([make_task("a", node)], VIEW)
+        return await runner.next(), await runner.next()
+
+    outcome, nothing = asyncio.run(run())
+
+    assert outcome == Finished("a", [])
+    assert nothing is None
+    assert tasks == callers * 2
+
+
+def test_what_an_async_task_alone_awaits_comes_back_to_it() -> None:
+    """Values and exceptions, each at the place where it waits, and always in its own context."""
+    seen: list[Any] = []
+
+    async def answer() -> str:
+        await asyncio.sleep(0)
+        return var.get()
+
+    async def raises() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("no")
+
+    async def node(value: Any) -> None:
+        var.set("mine")
+        seen.append(await asyncio.create_task(answer()))
+        try:
+            await asyncio.create_task(raises())
+        except ValueError as error:
+            seen.append(str(error))
+        async with asyncio.timeout(PATIENCE):
+            seen.append(await asyncio.gather(answer(), answer()))
+        try:
+            async with asyncio.timeout(0):
+                await asyncio.sleep(PATIENCE)
+        except TimeoutError:
+            seen.append(var.get())
+        raise KeyError("last")
+
+    (outcome,) = alone(node)
+
+    assert seen == ["mine", "no", ["mine", "mine"], "mine"]
+    assert repr(outcome.error) == "KeyError('last')"
+    assert var.get() == "unset"
+
+
+def test_an_async_task_alone_is_cancelled_with_its_caller() -> None:
+    """It hears of it where it waits, can put things in order, and then is no outcome."""
+    seen: list[str] = []
+
+    async def node(value: Any) -> None:
+        try:
+            await asyncio.sleep(PATIENCE)
+        finally:
+            await asyncio.sleep(0)
+            seen.append("put in order")
+
+    assert alone(node, cancel=True) == ["cancelled"]
+    assert seen == ["put in order"]
+
+
+def test_an_async_task_alone_cannot_swallow_its_callers_cancellation() -> None:
+    """The caller goes; what the task has done all the same counts."""
+
+    async def node(value: Any) -> None:
+        try:
+            await asyncio.sleep(PATIENCE)
+        except asyncio.CancelledError:
+            pass
+
+    assert alone(node, cancel=True) == ["cancelled", Finished("a", [])]
+
+
+def test_a_second_start_ends_the_loneliness() -> None:
+    """Two tasks are alone together only if they run side by side."""
+
+    async def run() -> list[Any]:
+        meeting = asyncio.Event()
+
+        async def one(value: Any) -> None:
+            await meeting.wait()
+
+        async def two(value: Any) -> None:
+            meeting.set()
+
+        runner = LoopRunner(None)
+        runner.start([make_task("one", one)], VIEW)
+        runner.start([make_task("two", two)], VIEW)
+        return [await runner.next(), await runner.next(), await runner.next()]
+
+    assert asyncio.run(run()) == [Finished("two", []), Finished("one", []), None]
+
+
+def test_an_async_task_alone_that_was_given_up() -> None:
+    async def run() -> Any:
+        runner = LoopRunner(None)
+        runner.start([make_task("a", asyncio.sleep)], VIEW)
+        runner.cancel(wait=False)
+        return await runner.next()
+
+    assert asyncio.run(run()) is None
+
+
 # ---------------------------------------------------------------- context variables
 
 var: contextvars.ContextVar[str] = contextvars.ContextVar("var", default="unset")

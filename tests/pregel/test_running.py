@@ -36,7 +36,7 @@ LAYOUT = Layout(
 
 def make_task(path: Any = ("__pregel_pull", "a"), **parts: Any) -> Task:
     node = PregelNode("a", ("to a",), Selection("x"), **parts)
-    return Task("42", "a", path, 5, ("to a",), (), "a:42", node)
+    return Task("42", "a", path, 5, ("to a",), (), "a", node)
 
 
 def make_view(config: Any, results: Any = None) -> View:

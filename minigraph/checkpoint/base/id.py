@@ -1,6 +1,6 @@
-"""The two names that storage makes up: a checkpoint's id, and a channel's version.
+"""What storage makes up: a checkpoint's id, its time, and a channel's version.
 
-Both are text, and both *sort* in the order in which they were made. That is what makes
+Ids and versions are text, and both *sort* in the order in which they were made. That is what makes
 "the latest checkpoint" and "newer than what the node saw" a comparison of two strings,
 in a dict as in a database.
 
@@ -25,12 +25,13 @@ from __future__ import annotations
 
 import os
 import threading
+from datetime import UTC, datetime
 from random import Random
 from time import time_ns
 from typing import Final
 from uuid import UUID
 
-__all__ = ["next_text_version", "uuid6", "uuid6_text"]
+__all__ = ["next_text_version", "timestamp", "uuid6", "uuid6_text"]
 
 _EPOCH: Final = 0x01B21DD213814000
 """The Unix epoch on a UUID's clock, which ticks every 100 ns and began on 15 October 1582."""
@@ -41,6 +42,7 @@ _MULTICAST: Final = 1 << 40
 _entropy = Random()
 _lock = threading.Lock()
 _last_tick = 0
+_latest_second = (-1, "")
 
 
 def _start_anew() -> None:
@@ -76,14 +78,25 @@ def uuid6_text(clock_seq: int | None = None, node: int | None = None) -> str:
         clock_seq = _entropy.getrandbits(14)
     if node is None:
         node = _entropy.getrandbits(48) | _MULTICAST
-    # The % operator, because it takes half the time of an f-string with five formats.
-    return "%08x-%04x-6%03x-%04x-%012x" % (  # noqa: UP031
-        tick >> 28,
-        tick >> 12 & 0xFFFF,
-        tick & 0xFFF,
-        clock_seq & 0x3FFF | 0x8000,
-        node & 0xFFFF_FFFF_FFFF,
-    )
+    # One long number, cut in pieces, takes half the time of five short ones.
+    digits = f"{tick:015x}{clock_seq & 0x3FFF | 0x8000:04x}{node & 0xFFFF_FFFF_FFFF:012x}"
+    return f"{digits[:8]}-{digits[8:12]}-6{digits[12:15]}-{digits[15:19]}-{digits[19:]}"
+
+
+def timestamp() -> str:
+    """The time, as ISO 8601 text in UTC: when a checkpoint was made.
+
+    >>> datetime.fromisoformat(timestamp()).tzname()
+    'UTC'
+    """
+    global _latest_second
+    second, microsecond = divmod(time_ns() // 1000, 1_000_000)
+    known, text = _latest_second
+    if second != known:
+        # Many super-steps fall in one second, and its text is most of the work.
+        text = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        _latest_second = second, text
+    return f"{text}.{microsecond:06d}+00:00"
 
 
 def uuid6(clock_seq: int | None = None, node: int | None = None) -> UUID:

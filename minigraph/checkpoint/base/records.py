@@ -155,7 +155,9 @@ def get_checkpoint_metadata(
         if isinstance(value, str) and "\0" in value:
             result[key] = value.replace("\0", "")
     for entries in (config.get("metadata"), config.get("configurable")):
-        for key, value in (entries or {}).items():
+        if not entries or EXCLUDED_METADATA_KEYS.issuperset(entries):
+            continue  # mostly there is no more than an address, and this is asked for every save
+        for key, value in entries.items():
             if key in EXCLUDED_METADATA_KEYS or key in result or key.startswith("__"):
                 continue
             # Exact types: an enum that is also a str is not plain data, and a checkpoint must not

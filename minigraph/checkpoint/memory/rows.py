@@ -17,6 +17,7 @@ the bytes of most of them that they are not meant.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
@@ -44,14 +45,13 @@ class Rows(dict[str, Row]):
     """
 
     ascending = True
+    greatest = ""
+    """No id is greater. It may be one that was deleted; then a sort is made in vain."""
 
     def __setitem__(self, checkpoint_id: str, row: Row) -> None:
-        if (
-            self.ascending
-            and self
-            and checkpoint_id < next(reversed(self))
-            and checkpoint_id not in self
-        ):
+        if checkpoint_id > self.greatest:
+            self.greatest = checkpoint_id
+        elif checkpoint_id not in self:
             self.ascending = False
         dict.__setitem__(self, checkpoint_id, row)
 
@@ -78,6 +78,7 @@ def newest_first(rows: Mapping[str, Row]) -> Iterator[str]:
         entries = sorted(rows.items())
         rows.clear()
         rows.update(entries)
+        rows.greatest = next(reversed(rows), "")
         rows.ascending = True
     return reversed(rows)
 
@@ -114,18 +115,15 @@ def metadata_filter(
     # Only these bytes are known. A subclass may have made them in some other way.
     if type(serde) is not JsonPlusSerializer:
         return passes
-    tells = [tell for key, value in filter.items() if (tell := _tell(key, value))]
-    if not tells:
+    signs = [sign.search for key, value in filter.items() if (sign := _sign(key, value))]
+    if not signs:
         return passes
 
     def look_first(typed: Typed) -> bool:
         tag, content = typed
         if tag == "msgpack" and content and content[0] in _MAP:
-            for key, values in tells:
-                _, found, behind = content.partition(key)
-                while found and not behind.startswith(values):
-                    _, found, behind = behind.partition(key)
-                if not found:
+            for is_in in signs:
+                if not is_in(content):
                     return False
         return passes(typed)
 
@@ -140,15 +138,13 @@ _EXTENSION: Final = tuple(bytes([code]) for code in (*range(0xC7, 0xCA), *range(
 """How a value begins that is not plain. It may equal anything: ``Decimal(7) == 7``."""
 
 
-def _tell(key: Any, value: Any) -> tuple[bytes, tuple[bytes, ...]] | None:
-    """The packed key, and everything that stands behind it where the value is an equal one.
+def _sign(key: Any, value: Any) -> re.Pattern[bytes] | None:
+    """What is found in the bytes wherever the key has an equal value.
 
     ``None`` where there is no such sign. The value None also equals that of a missing key, and a
-    list equals others that are packed differently: ``[7] == [7.0]``. And the key must be ASCII:
-    then it cannot overlap with itself, because its first byte is none, so that a search which
-    goes on behind a wrong place does not miss the right one.
+    list equals others that are packed differently: ``[7] == [7.0]``.
     """
-    if type(key) is not str or not key.isascii():
+    if type(key) is not str:
         return None
     equal: list[Any]
     if type(value) is str:
@@ -162,6 +158,7 @@ def _tell(key: Any, value: Any) -> tuple[bytes, tuple[bytes, ...]] | None:
     else:
         return None
     try:
-        return pack(key), (*map(pack, equal), *_EXTENSION)
+        values = b"|".join(map(re.escape, (*map(pack, equal), *_EXTENSION)))
+        return re.compile(re.escape(pack(key)) + b"(?:" + values + b")")
     except TypeError:  # half a character, which has no form in bytes
         return None

@@ -44,7 +44,7 @@ from minigraph.checkpoint.memory.rows import Row, Rows, Typed, metadata_filter, 
 from minigraph.checkpoint.serde.base import SerializerProtocol
 from minigraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from minigraph.errors import add_note
-from minigraph.types import RunnableConfig
+from minigraph.types import RunnableConfig, new_record
 
 __all__ = ["InMemorySaver", "MemorySaver"]
 
@@ -101,7 +101,7 @@ class InMemorySaver(BaseCheckpointSaver[str]):
         self._lock = threading.Lock()
         # Which keys of `blobs` and `writes` belong to a thread, so that deleting one does not
         # look at all the others; and how many there should be, to notice when it no longer fits.
-        self._keys: dict[str, set[BlobKey | WritesKey]] = defaultdict(set)
+        self._keys: dict[str, list[BlobKey | WritesKey]] = defaultdict(list)
         self._key_count = 0
 
     # ------------------------------------------------------------------ writing
@@ -137,10 +137,10 @@ class InMemorySaver(BaseCheckpointSaver[str]):
             raise
 
         with self._lock:
-            before = len(self.blobs)
-            self._keys[thread_id].update(blobs)
+            self._key_count -= len(self.blobs)
+            self._keys[thread_id].extend(blobs)
             self.blobs.update(blobs)
-            self._key_count += len(self.blobs) - before
+            self._key_count += len(self.blobs)
             # The row comes last: a Ctrl-C may strike between any two of these lines, and a row
             # without its values would be read as a state that has lost them.
             self.storage[thread_id][namespace][checkpoint_id] = row
@@ -169,12 +169,12 @@ class InMemorySaver(BaseCheckpointSaver[str]):
         with self._lock:
             stored = self.writes.get(key)
             if stored is None:
-                self._keys[thread_id].add(key)
+                self._keys[thread_id].append(key)
                 self.writes[key] = new
                 self._key_count += 1
                 return
-            more = {place: w for place, w in new.items() if place[1] < 0 or place not in stored}
-            self.writes[key] = {**stored, **more}  # at once: half of a task's writes are none
+            # In one step, into which no Ctrl-C can strike: half of a task's writes are none.
+            stored.update([(p, w) for p, w in new.items() if p[1] < 0 or p not in stored])
 
     def delete_thread(self, thread_id: str) -> None:
         thread_id = str(thread_id)
@@ -193,9 +193,9 @@ class InMemorySaver(BaseCheckpointSaver[str]):
         """Somebody has edited the dicts by hand: look again whose their keys are."""
         self._keys.clear()
         for blob_key in self.blobs:
-            self._keys[blob_key[0]].add(blob_key)
+            self._keys[blob_key[0]].append(blob_key)
         for writes_key in self.writes:
-            self._keys[writes_key[0]].add(writes_key)
+            self._keys[writes_key[0]].append(writes_key)
 
     def get_next_version(self, current: str | int | None, channel: None) -> str:
         """Text that sorts: a counter, and a random part that keeps branches apart (CP-04)."""
@@ -350,8 +350,7 @@ class InMemorySaver(BaseCheckpointSaver[str]):
         if config is None:
             config = _address(thread_id, namespace, checkpoint_id)
         parent = _address(thread_id, namespace, row[2]) if row[2] else None
-        # CheckpointTuple(…) does the same, through a function that costs more than the tuple.
-        return tuple.__new__(CheckpointTuple, (config, checkpoint, metadata, parent, pending))
+        return new_record(CheckpointTuple, (config, checkpoint, metadata, parent, pending))
 
     # ------------------------------------- the async twins: nothing here ever waits
 
