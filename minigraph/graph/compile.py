@@ -221,8 +221,8 @@ def updating(node: str, keys: frozenset[str]) -> Writer:
         return lambda result: root_updates_of(result) + command_routes(result)
 
     def writer(result: Any) -> list[Write]:
-        writes = updates_of(node, keys, result)
-        # Nearly every node returns a dict, and a dict goes nowhere.
-        return writes if type(result) is dict else writes + command_routes(result)
+        if type(result) is dict:  # as nearly every node returns; and a dict goes nowhere
+            return [(key, value) for key, value in result.items() if key in keys]
+        return updates_of(node, keys, result) + command_routes(result)
 
     return writer

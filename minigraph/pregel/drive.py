@@ -44,6 +44,16 @@ logger = logging.getLogger("minigraph")
 Saver: TypeAlias = BaseCheckpointSaver[Any]
 
 
+class NoSaver:
+    """Stands where a saver would. Whoever asks it for anything hears that there is none."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise ValueError("No checkpointer set: compile the graph with one, to load or to store.")
+
+
+NO_SAVER: Any = NoSaver()
+
+
 class Driver:
     """Performs effects with threads and a saver's sync methods.
 
@@ -53,7 +63,7 @@ class Driver:
     """
 
     def __init__(self, saver: Saver | None, limit: int | None = None) -> None:
-        self.saver = saver
+        self.saver: Saver = NO_SAVER if saver is None else saver
         self.tasks = ThreadRunner(limit)
 
     def drive(self, program: Program) -> Generator[Emit, None, Any]:
@@ -90,15 +100,15 @@ class Driver:
             case Start():
                 return self.tasks.start(*effect)
             case SaveWrites():
-                return need(self.saver).put_writes(*effect)
+                return self.saver.put_writes(*effect)
             case Save():
-                return need(self.saver).put(*effect)
+                return self.saver.put(*effect)
             case Advance(cursor):
                 return next(cursor, None)
             case Load(config):
-                return need(self.saver).get_tuple(config)
+                return self.saver.get_tuple(config)
             case Listing(config, filter, before, limit):
-                return need(self.saver).list(config, filter=filter, before=before, limit=limit)
+                return self.saver.list(config, filter=filter, before=before, limit=limit)
             case Cancel(wait):
                 return self.tasks.cancel(wait)
             case Warn(message):
@@ -116,7 +126,7 @@ class AsyncDriver:
     """
 
     def __init__(self, saver: Saver | None, limit: int | None = None) -> None:
-        self.saver = saver
+        self.saver: Saver = NO_SAVER if saver is None else saver
         self.tasks = LoopRunner(limit)
         self.result: Any = None
 
@@ -155,15 +165,15 @@ class AsyncDriver:
             case Start():
                 return self.tasks.start(*effect)
             case SaveWrites():
-                return await need(self.saver).aput_writes(*effect)
+                return await self.saver.aput_writes(*effect)
             case Save():
-                return await need(self.saver).aput(*effect)
+                return await self.saver.aput(*effect)
             case Advance(cursor):
                 return await anext(cursor, None)
             case Load(config):
-                return await need(self.saver).aget_tuple(config)
+                return await self.saver.aget_tuple(config)
             case Listing(config, filter, before, limit):
-                return need(self.saver).alist(config, filter=filter, before=before, limit=limit)
+                return self.saver.alist(config, filter=filter, before=before, limit=limit)
             case Cancel(wait):
                 return self.tasks.cancel(wait)
             case Warn(message):
@@ -172,12 +182,6 @@ class AsyncDriver:
                 raise TypeError("Emit is for the reader of the stream, not to be performed.")
             case _:
                 assert_never(effect)
-
-
-def need(saver: Saver | None) -> Saver:
-    if saver is None:
-        raise ValueError("No checkpointer set: compile the graph with one, to load or to store.")
-    return saver
 
 
 def finish(driving: Generator[Emit, None, Any]) -> Any:

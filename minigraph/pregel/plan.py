@@ -79,10 +79,11 @@ def plan(
     Rules: SS-02, SS-22, SS-23, SS-30, SS-31, CS-32.
     """
     tasks: list[Task] = []
+    around = child_namespace(namespace, "")
     for index, send in enumerate(state.readable.get(TASKS, ())):
         node = layout.nodes.get(send.node) if is_send_to_a_name(send) else None
         if node is not None:
-            place = child_namespace(namespace, node.name)
+            place = around + node.name
             id = task_id(f"{checkpoint_id}{place}{step}{node.name}{PUSH}{index}")
             path = (PUSH, index, False)
             tasks.append(
@@ -93,7 +94,7 @@ def plan(
         node = layout.nodes[name]
         because = causes(node.triggers, state.readable, state.versions, state.seen.get(name))
         if because and (value := state.read(node.channels)) is not MISSING:
-            place = child_namespace(namespace, name)
+            place = around + name
             id = task_id(f"{checkpoint_id}{place}{step}{layout.marks[name]}")
             fields = (id, name, (PULL, name), value, node.triggers, because, place, node)
             tasks.append(new_record(Task, fields))

@@ -426,7 +426,9 @@ class Run:
             self.moved_to(save)
         self.step += 1
         if news:
-            yield from self.tell_values()
+            self.has_output = True
+            if not self.reads_output_late:
+                yield from self.tell_values()
 
     def blame(self, tasks: list[Task], error: Exception) -> Part:
         """Store an error of the super-step's end with each of its tasks, if that can be done."""
@@ -524,10 +526,9 @@ class Run:
     def tell_values(self) -> Part:
         """Tell the state, and remember it as the result so far (ST-04, ST-10)."""
         self.has_output = True
-        if not self.reads_output_late:
-            self.output = self.present_output()
-            if self.tells_values and not self.stopped:
-                yield Emit("values", self.output)
+        self.output = self.present_output()
+        if self.tells_values and not self.stopped:
+            yield Emit("values", self.output)
 
     def tell_breakpoint(self) -> Part:
         """Tell that the run stops here: an interrupt without a question (IN-61)."""

@@ -25,8 +25,8 @@ from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.errors import InvalidUpdateError
 from minigraph.graph import END, START, StateGraph
 from minigraph.pregel import Pregel
-from minigraph.pregel.drive import AsyncDriver, Driver, afinish, finish, need
-from minigraph.pregel.effects import Cancel, Effect, Emit, Next, Start, Stopped, View
+from minigraph.pregel.drive import AsyncDriver, Driver, afinish, finish
+from minigraph.pregel.effects import Cancel, Effect, Emit, Load, Next, Start, Stopped, View
 from minigraph.pregel.node import PregelNode
 from minigraph.pregel.plan import Task
 from minigraph.pregel.program import Environment
@@ -258,9 +258,9 @@ def test_a_value_that_cannot_be_stored(way: Any) -> None:
 def test_no_saver_at_all() -> None:
     """An effect that needs a saver says how to get one."""
     with pytest.raises(ValueError, match="No checkpointer set: compile the graph with one"):
-        need(None)
+        Driver(None).perform(Load({}))
     saver = InMemorySaver()
-    assert need(saver) is saver
+    assert Driver(saver).saver is saver
 
 
 # ---------------------------------------------------------------- nodes that do odd things

@@ -150,7 +150,7 @@ def get_checkpoint_metadata(
     ... )
     {'source': 'loop', 'step': 1, 'user': 'ada'}
     """
-    result: dict[str, Any] = {**metadata}
+    result: Any = {**metadata}
     for key, value in metadata.items():
         if isinstance(value, str) and "\0" in value:
             result[key] = value.replace("\0", "")
@@ -167,7 +167,8 @@ def get_checkpoint_metadata(
                 result[key] = value.replace("\0", "")
             elif kind is int or kind is float or kind is bool:
                 result[key] = value
-    return cast(CheckpointMetadata, result)
+    stored: CheckpointMetadata = result
+    return stored
 
 
 def writes_sort_key(task_path: str, task_id: str = "", idx: int = 0) -> tuple[str, str, int]:

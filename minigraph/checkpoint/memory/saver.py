@@ -26,7 +26,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from itertools import dropwhile, islice
 from types import MappingProxyType
-from typing import Any, Final, Self, TypeAlias, cast
+from typing import Any, Final, Self, TypeAlias
 
 from minigraph.checkpoint.base.id import next_text_version
 from minigraph.checkpoint.base.records import (
@@ -116,7 +116,7 @@ class InMemorySaver(BaseCheckpointSaver[str]):
         configurable = config["configurable"]
         thread_id, namespace = str(configurable["thread_id"]), configurable["checkpoint_ns"]
         checkpoint_id = checkpoint["id"]
-        rest = cast(dict[str, Any], checkpoint.copy())
+        rest: Any = checkpoint.copy()
         values = rest.pop("channel_values")
         dumps = self.serde.dumps_typed
         blobs: dict[BlobKey, Typed] = {}
