@@ -9,7 +9,7 @@ changed instead of what exists.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from minigraph.channels.base import BaseChannel
@@ -28,6 +28,8 @@ class Layout:
         input_channels: where an input goes: one channel takes it whole, several take a dict.
         output_channels: what a run returns.
         stream_channels: what streams and snapshots show.
+        check_input: raises for an input that the graph cannot take. It is asked before the
+            input is stored.
 
     Attributes:
         listeners: channel → the nodes that it triggers.
@@ -50,12 +52,14 @@ class Layout:
         input_channels: Selection,
         output_channels: Selection,
         stream_channels: Selection,
+        check_input: Callable[[Any], None] | None = None,
     ) -> None:
         self.nodes = dict(nodes)
         self.channels = dict(channels)
         self.input_channels = input_channels
         self.output_channels = output_channels
         self.stream_channels = stream_channels
+        self.check_input = check_input
 
         # Mostly everybody reads all of the state, and the live state is prepared for that.
         readers = [node.channels for node in self.nodes.values()]

@@ -67,6 +67,7 @@ class Pregel:
         checkpointer: the saver that keeps this graph's threads.
         stream_mode: what `stream` tells unless the call says otherwise.
         interrupt_before, interrupt_after: nodes at which every run stops, ``"*"`` for all.
+        check_input: raises for an input that the graph cannot take, before it is stored.
         name: the graph's name.
     """
 
@@ -82,6 +83,7 @@ class Pregel:
         stream_mode: StreamMode = "values",
         interrupt_before: Breakpoints = (),
         interrupt_after: Breakpoints = (),
+        check_input: Callable[[Any], None] | None = None,
         name: str = "LangGraph",
     ) -> None:
         self.input_channels = input_channels
@@ -98,6 +100,7 @@ class Pregel:
             input_channels=Selection(input_channels),
             output_channels=Selection(output_channels),
             stream_channels=Selection(self.stream_channels),
+            check_input=check_input,
         )
         self.environment = Environment(
             new_id=uuid6_text,

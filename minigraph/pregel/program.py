@@ -272,6 +272,8 @@ class Run:
                 "A Command as the input of a run is not built yet. Pass an input, or None to "
                 "resume; use update_state to change the state first."
             )
+        if self.layout.check_input is not None:
+            self.layout.check_input(self.request.input)
         writes = input_writes(self.layout.input_channels, self.request.input)
         if not writes:
             raise EmptyInputError(
