@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from minigraph.context import running_task
-from minigraph.types import RunnableConfig
+from minigraph.types import RunnableConfig, StreamWriter
 
-__all__ = ["RunnableConfig", "get_config"]
+__all__ = ["RunnableConfig", "get_config", "get_stream_writer"]
 
 EXAMPLE: Final = '{"configurable": {"thread_id": "1"}}'
 
@@ -42,6 +42,23 @@ def get_config() -> RunnableConfig:
     if task is None:
         raise RuntimeError("get_config() was called outside of a node: no task is running here.")
     return task.config
+
+
+def get_stream_writer() -> StreamWriter:
+    """A function that tells the reader of the stream ``custom`` something, at once (ST-17).
+
+    Where nobody reads that stream it does nothing. Raises `RuntimeError` outside of a node.
+
+    >>> get_stream_writer()
+    Traceback (most recent call last):
+    RuntimeError: get_stream_writer() was called outside of a node: no task is running here.
+    """
+    task = running_task.get()
+    if task is None:
+        raise RuntimeError(
+            "get_stream_writer() was called outside of a node: no task is running here."
+        )
+    return task.write
 
 
 def prepared(config: RunnableConfig | None) -> RunnableConfig:
@@ -68,6 +85,31 @@ def prepared(config: RunnableConfig | None) -> RunnableConfig:
             at_least_one(name, given[name])
     prepared: RunnableConfig = given
     return prepared
+
+
+def merged(first: RunnableConfig | None, second: RunnableConfig | None) -> RunnableConfig:
+    """Two configs as one: where both speak, the second is heard (MR-08).
+
+    ``configurable`` and ``metadata`` are merged key by key, tags are joined. Raises as `prepared`.
+
+    >>> bound = {"tags": ["a"], "metadata": {"user": "u"}, "configurable": {"x": 1, "y": 1}}
+    >>> merged(bound, {"tags": ["b"], "configurable": {"y": 2}})["configurable"]
+    {'x': 1, 'y': 2}
+    >>> merged(bound, {"tags": ["b"]})["tags"], merged(None, {"tags": ["b"]})
+    (['a', 'b'], {'tags': ['b']})
+    """
+    if not first:
+        return prepared(second)
+    below: Any = prepared(first)
+    above: Any = prepared(second)
+    both: Any = {**below, **above}
+    for key in below.keys() & above.keys():
+        if key in ("configurable", "metadata"):
+            both[key] = {**below[key], **above[key]}
+        elif key == "tags":
+            both[key] = [*below[key], *above[key]]
+    merged: RunnableConfig = both
+    return merged
 
 
 def recursion_limit(config: RunnableConfig) -> int:

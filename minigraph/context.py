@@ -9,7 +9,7 @@ tasks never see each other's, and nothing leaks back into the caller.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Any, Protocol
 
 from minigraph.types import RunnableConfig
 
@@ -20,6 +20,13 @@ class RunningTask(Protocol):
     @property
     def config(self) -> RunnableConfig:
         """The config of this task, as a node receives it (MR-06)."""
+
+    @property
+    def runtime(self) -> Any:
+        """Its `Runtime`."""
+
+    def write(self, chunk: Any) -> None:
+        """Tell the reader of the stream ``custom`` (ST-17)."""
 
 
 running_task: ContextVar[RunningTask | None] = ContextVar("running_task", default=None)

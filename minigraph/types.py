@@ -12,7 +12,7 @@ Nothing here does anything. These are records, and they compare by content.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import (
     Any,
     ClassVar,
@@ -28,6 +28,7 @@ from typing import (
 __all__ = [
     "All",
     "Command",
+    "GraphOutput",
     "Interrupt",
     "Overwrite",
     "PregelTask",
@@ -36,15 +37,22 @@ __all__ = [
     "StateSnapshot",
     "StateUpdate",
     "StreamMode",
+    "StreamWriter",
 ]
 
 All: TypeAlias = Literal["*"]
 """Every node, where a list of nodes could stand."""
 
-StreamMode: TypeAlias = Literal["values", "updates"]
-"""What a stream tells: the state after each super-step, or each task's update (ST-10, ST-11)."""
+StreamMode: TypeAlias = Literal[
+    "values", "updates", "tasks", "checkpoints", "debug", "custom", "messages"
+]
+"""What a stream tells (ST-10 to ST-18), see `minigraph.pregel.events`."""
+
+StreamWriter: TypeAlias = Callable[[Any], None]
+"""Tells the reader of the stream ``custom`` something, while the node is still at work (ST-17)."""
 
 Node = TypeVar("Node", bound=str)
+Output = TypeVar("Output")
 
 new_record: Final = tuple.__new__
 """A NamedTuple from a tuple of all its fields: ``new_record(Point, (1, 2))`` is ``Point(1, 2)``.
@@ -150,6 +158,14 @@ class Command(Generic[Node]):
     def __repr__(self) -> str:
         fields = ((f.name, getattr(self, f.name)) for f in dataclasses.fields(self))
         return f"Command({', '.join(f'{name}={value!r}' for name, value in fields if value)})"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GraphOutput(Generic[Output]):
+    """What `invoke` returns with ``version="v2"``: the last state, and the questions (ST-02)."""
+
+    value: Output
+    interrupts: tuple[Interrupt, ...] = ()
 
 
 class StateUpdate(NamedTuple):

@@ -15,6 +15,7 @@ from minigraph.config import (
     RunnableConfig,
     at_checkpoint,
     get_config,
+    merged,
     prepared,
     recursion_limit,
     require_thread,
@@ -250,3 +251,50 @@ def test_a_config_is_not_changed_by_a_run(way: Any) -> None:
         "metadata": {"m": 1},
         "tags": ["t"],
     }
+
+
+class TestMerged:
+    """MR-08: two configs as one."""
+
+    @pytest.mark.parametrize(
+        ("first", "second", "both"),
+        [
+            (None, None, {}),
+            ({}, {"tags": ["t"]}, {"tags": ["t"]}),
+            ({"tags": ["t"]}, None, {"tags": ["t"]}),
+            ({"tags": ["t", "u"]}, {"tags": ["u"]}, {"tags": ["t", "u", "u"]}),
+            (
+                {"metadata": {"a": 1, "b": 1}},
+                {"metadata": {"b": 2}},
+                {"metadata": {"a": 1, "b": 2}},
+            ),
+            (
+                {"configurable": {"a": 1, "b": 1}},
+                {"configurable": {"b": None, "c": 3}},
+                {"configurable": {"a": 1, "b": None, "c": 3}},
+            ),
+            ({"recursion_limit": 3}, {"recursion_limit": 4}, {"recursion_limit": 4}),
+            ({"recursion_limit": 3}, {"recursion_limit": None}, {"recursion_limit": 3}),
+            ({"mine": 1}, {"configurable": {"a": 1}}, {"configurable": {"mine": 1, "a": 1}}),
+            ({"run_id": "x"}, {"max_concurrency": 2}, {"run_id": "x", "max_concurrency": 2}),
+        ],
+    )
+    def test_key_by_key(self, first: Any, second: Any, both: Any) -> None:
+        assert merged(first, second) == both
+
+    def test_what_is_merged_stays_as_it_is(self) -> None:
+        first: Any = {"tags": ["t"], "configurable": {"a": 1}}
+        second: Any = {"tags": ["u"], "configurable": {"b": 2}}
+        both: Any = merged(first, second)
+        both["tags"].append("v")
+        both["configurable"]["c"] = 3
+        assert first == {"tags": ["t"], "configurable": {"a": 1}}
+        assert second == {"tags": ["u"], "configurable": {"b": 2}}
+
+    @pytest.mark.parametrize(
+        "wrong", [({"recursion_limit": 0}, None), (None, {"max_concurrency": 0})]
+    )
+    def test_both_are_looked_at(self, wrong: Any) -> None:
+        """SS-44."""
+        with pytest.raises(ValueError, match="must be at least 1"):
+            merged(*wrong)

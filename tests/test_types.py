@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import pytest
 
 from minigraph import types
+from minigraph.pregel.events import MODES
 from minigraph.types import (
     All,
     Command,
@@ -27,7 +28,7 @@ def test_the_public_names() -> None:
     for name in types.__all__:
         assert hasattr(types, name)
     assert sorted(types.__all__) == types.__all__
-    assert (get_args(StreamMode), get_args(All)) == (("values", "updates"), ("*",))
+    assert (get_args(StreamMode), get_args(All)) == (MODES, ("*",))
 
 
 class TestSend:

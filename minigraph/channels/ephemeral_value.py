@@ -54,7 +54,11 @@ class EphemeralValue(SingleValue[Value], Generic[Value]):
     __hash__ = None  # as in SingleValue
 
     def copy(self) -> Self:
-        new = super().copy()
+        # Written out: branches are of this kind, and every super-step copies two of them.
+        new = self.__class__.__new__(self.__class__)
+        new.typ = self.typ
+        new.key = self.key
+        new.value = self.value
         new.guard = self.guard
         return new
 

@@ -28,7 +28,7 @@ def branch_channel(node: str) -> str:
     >>> branch_channel("b")
     'branch:to:b'
     """
-    return f"{BRANCH_PREFIX}{node}"
+    return BRANCH_PREFIX + node
 
 
 def join_channel(starts: Sequence[str], end: str) -> str:
@@ -37,7 +37,7 @@ def join_channel(starts: Sequence[str], end: str) -> str:
     >>> join_channel(["b", "a"], "c")
     'join:b+a:c'
     """
-    return f"{JOIN_PREFIX}{'+'.join(starts)}:{end}"
+    return JOIN_PREFIX + "+".join(starts) + ":" + end
 
 
 def go_to(target: Any) -> list[Write]:
@@ -89,18 +89,22 @@ class BranchSpec:
 
     @classmethod
     def declare(
-        cls, path: Callable[..., Any], path_map: Mapping[Hashable, str] | Sequence[str] | None
+        cls,
+        source: str,
+        path: Callable[..., Any],
+        path_map: Mapping[Hashable, str] | Iterable[str] | None,
     ) -> BranchSpec:
-        """With the targets from `path_map`, or from the function's ``Literal`` (SG-51)."""
-        if path_map is None:
-            returns = annotations_of(path).get("return")
-            path_map = get_args(returns) if get_origin(returns) is Literal else None
-        ends = (
-            path_map
-            if isinstance(path_map, Mapping) or path_map is None
-            else {name: name for name in path_map}
-        )
-        return cls(path, ends, parameter_schema(path))
+        """With the targets from `path_map`, or from the function's ``Literal`` (SG-51).
+
+        Raises `TypeError` for a path map that does not map to names.
+        """
+        ends = None if path_map is None else ends_of(source, path_map)
+        hints = annotations_of(path)
+        if not ends:
+            returns = hints.get("return")
+            names = get_args(returns) if get_origin(returns) is Literal else ()
+            ends = {name: name for name in names} or None
+        return cls(path, ends, parameter_schema(path, hints))
 
     def table(self, nodes: Iterable[str]) -> dict[Hashable, list[Write]]:
         """The writes of every choice that is a single known name: what a branch mostly makes."""
@@ -123,10 +127,12 @@ class BranchSpec:
                 target: Any = each
             else:
                 target = self.target(source, each)
-            if target is None or target == START:
+            # A path map may lead anywhere; without one, a choice that is no name is a slip.
+            if not isinstance(target, (str, Send)) or target == START:
                 raise ValueError(
-                    f"The branch after {source!r} chose {each!r}, which is no destination. "
-                    "Return a node's name, END, a Send, or a list of these."
+                    f"The branch after {source!r} chose {each!r:.200}, which is no destination. "
+                    "Return a node's name, END, a Send, or a list of these; for other choices, "
+                    "say with a path_map where they lead."
                 )
             writes += go_to(target)
         return writes
@@ -146,3 +152,27 @@ class BranchSpec:
                 f"The branch after {source!r} chose {choice!r}, which cannot be a key of its "
                 f"path_map; it has {list(self.ends)}."
             ) from None
+
+
+def ends_of(source: str, path_map: Mapping[Hashable, str] | Iterable[str]) -> dict[Hashable, str]:
+    """A path map as a dict. Names in a list stand for themselves.
+
+    >>> ends_of("a", ["b", END])
+    {'b': 'b', '__end__': '__end__'}
+    """
+    if isinstance(path_map, str) or not isinstance(path_map, Iterable):
+        raise TypeError(
+            f"The path_map of the branch after {source!r} must be a dict from choices to node "
+            f"names, or a list of names, but it is {path_map!r}."
+        )
+    pairs = path_map.items() if isinstance(path_map, Mapping) else ((end, end) for end in path_map)
+    ends: dict[Hashable, str] = {}
+    for choice, end in pairs:
+        if not isinstance(end, str):
+            raise TypeError(
+                f"The path_map of the branch after {source!r} leads to {end!r}; it must lead to "
+                "nodes by their names, one for each choice. For several at once, let the path "
+                "function return a list."
+            )
+        ends[choice] = end
+    return ends

@@ -16,18 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from minigraph.channels.base import BaseChannel
 from minigraph.channels.ephemeral_value import EphemeralValue
-from minigraph.channels.last_value import LastValueAfterFinish
+from minigraph.channels.last_value import LastValue, LastValueAfterFinish
 from minigraph.channels.named_barrier_value import (
     NamedBarrierValue,
     NamedBarrierValueAfterFinish,
 )
-from minigraph.channels.topic import Topic
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
-from minigraph.constants import END, ROOT, START, TAG_HIDDEN, TASKS
+from minigraph.constants import END, ROOT, START, TAG_HIDDEN
+from minigraph.doors import lazy_door
+from minigraph.errors import InvalidUpdateError, add_note
 from minigraph.graph.branch import (
     BranchSpec,
     branch_channel,
@@ -36,19 +37,30 @@ from minigraph.graph.branch import (
 )
 from minigraph.graph.schema import (
     channels_of,
+    check_values,
+    fields_of,
+    is_keyed,
     mapper_of,
+    name_of,
     root_updates_of,
     selection_of,
     updates_of,
+    validates,
 )
 from minigraph.pregel.interrupts import Breakpoints
+from minigraph.pregel.io import read_after
+from minigraph.pregel.live import LiveState
 from minigraph.pregel.main import Pregel
 from minigraph.pregel.node import PregelNode, Route, UserFunction, Write, Writer
 from minigraph.pregel.selection import Selection
-from minigraph.types import Send
+from minigraph.types import RunnableConfig
 
 if TYPE_CHECKING:
     from minigraph.graph.state import StateGraph
+    from minigraph.pregel.drawing import Drawing
+
+on_demand = lazy_door(__name__, {"drawing_of": "minigraph.graph.draw"})
+"""A run needs no drawing, so it does not wait for one to be imported."""
 
 Channels = dict[str, BaseChannel[Any, Any, Any]]
 
@@ -62,14 +74,15 @@ class NodeSpec:
         input_schema: what it expects.
         defer: whether it waits until nothing else is left to run (SS-08).
         metadata: for its config.
-        ends: the nodes that it says it may go to, by its return annotation.
+        destinations: the nodes that it says it may go to: name → label, which may be empty. They
+            are for checks and drawings, and do not bind it (CS-06).
     """
 
     function: UserFunction
     input_schema: Any
     defer: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    ends: tuple[str, ...] = ()
+    destinations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +97,7 @@ class Declaration:
     state_schema: Any
     input_schema: Any
     output_schema: Any
+    context_schema: Any | None = None
 
 
 class CompiledStateGraph(Pregel):
@@ -100,20 +114,32 @@ class CompiledStateGraph(Pregel):
         name: str,
     ) -> None:
         self.builder = builder
+        self.declared = declared
         output = list(channels_of(declared.output_schema))
         shown = list(declared.channels)
+        nodes = nodes_of(declared)
         super().__init__(
-            nodes=nodes_of(declared),
+            nodes=nodes,
             channels=all_channels(declared),
             input_channels=START,
             output_channels=ROOT if output == [ROOT] else output,
             stream_channels=ROOT if shown == [ROOT] else shown,
             checkpointer=checkpointer,
             stream_mode="updates",
-            interrupt_before=interrupt_before,
-            interrupt_after=interrupt_after,
+            interrupt_before_nodes=interrupt_before,
+            interrupt_after_nodes=interrupt_after,
+            check_input=input_check(declared, nodes),
+            context_schema=declared.context_schema,
             name=name,
         )
+
+    def get_graph(
+        self, config: RunnableConfig | None = None, *, xray: int | bool = False
+    ) -> Drawing:
+        """What this graph looks like: its nodes and edges as they were declared (MR-11)."""
+        stops = self.interrupt_before_nodes, self.interrupt_after_nodes
+        drawing: Drawing = on_demand("drawing_of")(self.declared, *stops)
+        return drawing
 
 
 def all_channels(declared: Declaration) -> Channels:
@@ -127,7 +153,6 @@ def all_channels(declared: Declaration) -> Channels:
         waits = end in declared.nodes and declared.nodes[end].defer
         kind = NamedBarrierValueAfterFinish if waits else NamedBarrierValue
         channels[join_channel(starts, end)] = kind(str, set(starts))
-    channels[TASKS] = Topic(Send)
     for name, channel in channels.items():
         channel.key = name
     return channels
@@ -174,6 +199,60 @@ def nodes_of(declared: Declaration) -> dict[str, PregelNode]:
             metadata=spec.metadata,
         )
     return nodes
+
+
+class InputCheck(Protocol):
+    """Raises for an input that a graph cannot take."""
+
+    def __call__(self, input: Any, state: LiveState | None = None) -> None:
+        """Look at an input, and at the state that it comes to, if that is known."""
+
+
+def input_check(declared: Declaration, nodes: Mapping[str, PregelNode]) -> InputCheck | None:
+    """What a graph has to say to an input before it is stored; None if it takes anything.
+
+    It refuses, with `InvalidUpdateError`, what is neither a dict nor an object with a field that
+    the graph knows (SG-44). Where the input schema is pydantic's, it has the values validated.
+    And when the state is known, it makes what the first nodes will be given. So an input that
+    nobody could read is refused while nothing has happened yet, by the same error (SG-61).
+    """
+    schema = declared.input_schema
+    if not is_keyed(schema):
+        return None
+    keys = frozenset(fields_of(schema))
+    # What is written to a reducer is of another kind than its value, which the schema knows.
+    validated = [name for name in keys if type(declared.channels[name]) is LastValue]
+    judge = schema if validates(schema) else None
+    first = [
+        nodes[end]
+        for start, end in declared.edges
+        if start == START and end != END and not declared.nodes[end].defer
+    ]
+    reading = [(node.channels, node.mapper) for node in first]
+    reading += [(route.selection, route.mapper) for route in nodes[START].routes]
+    readers = [(selection, make) for selection, make in dict.fromkeys(reading) if make is not None]
+
+    def check(input: Any, state: LiveState | None = None) -> None:
+        if type(input) is dict and judge is None and not readers:
+            return
+        writes = updates_of(START, keys, input)
+        fields = fields_of(type(input))
+        if fields and keys.isdisjoint(fields):
+            raise InvalidUpdateError(
+                f"The input is an object of {name_of(type(input))}, none of whose fields "
+                f"{sorted(fields)} the graph knows; it takes {sorted(keys)}."
+            )
+        try:
+            if judge is not None:
+                check_values(judge, {name: v for name, v in writes if name in validated})
+            if state is not None:
+                for selection, make in readers:
+                    make(read_after(state, writes, selection))
+        except Exception as error:
+            add_note(error, "The input was refused. Nothing ran, and nothing was stored.")
+            raise
+
+    return check
 
 
 class Reading:

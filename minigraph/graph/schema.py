@@ -11,17 +11,28 @@ translates both ways:
 
     channels read as a dict   ─▶   what the node's schema makes of it
     what a node returned      ─▶   writes
+
+The kinds of schemas with keys, and what a node of such a schema is given:
+
+    TypedDict, other annotated classes        a dict
+    dataclass, pydantic dataclass             an instance; its constructor has the last word
+    pydantic model                            an instance, validated
+
+Channels hold what was written, as it was written. So a model validates what is *read*, each
+time that somebody reads, and its defaults are its readers' affair and never in the state.
+Pydantic is not imported: a model tells what must be known about it.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import Annotated, Any, NotRequired, Required, get_args, get_origin
+from typing import Annotated, Any, ClassVar, NotRequired, Required, get_args, get_origin
 from weakref import WeakKeyDictionary
 
-from typing_extensions import ReadOnly, get_type_hints
+from typing_extensions import ReadOnly, get_type_hints, is_typeddict
 
 from minigraph.channels.base import BaseChannel
 from minigraph.channels.binop import BinaryOperatorAggregate
@@ -37,6 +48,10 @@ from minigraph.types import Command, Send
 def fields_of(schema: Any) -> dict[str, Any]:
     """The annotated keys of a schema; empty for one that is a single value (SG-01).
 
+    Class variables are no keys, nor are private attributes of a model.
+
+    Raises `NameError` for an annotation that cannot be resolved.
+
     >>> from typing import TypedDict
     >>> fields_of(TypedDict("State", {"x": int})), fields_of(int)
     ({'x': <class 'int'>}, {})
@@ -44,7 +59,7 @@ def fields_of(schema: Any) -> dict[str, Any]:
     if not isinstance(schema, type) or not hasattr(schema, "__annotations__"):
         return {}
     if schema not in _fields:
-        _fields[schema] = get_type_hints(schema, include_extras=True)
+        _fields[schema] = resolved_fields(schema)
     return _fields[schema]
 
 
@@ -53,17 +68,66 @@ _fields: WeakKeyDictionary[type, dict[str, Any]] = WeakKeyDictionary()
 again and again."""
 
 
+CLASS_VAR: Any = ClassVar  # as a value, to compare with
+
+
+def resolved_fields(schema: type) -> dict[str, Any]:
+    try:
+        hints = get_type_hints(schema, include_extras=True)
+    except NameError as error:
+        raise NameError(
+            f"The annotations of {schema.__name__} cannot be resolved: {error}. What they name "
+            "must be found in the module of the class, and not in a function or under "
+            "TYPE_CHECKING."
+        ) from error
+    if is_model(schema):
+        return {name: hints.get(name, info.annotation) for name, info in models_fields(schema)}
+    if dataclasses.is_dataclass(schema):
+        return {field.name: hints[field.name] for field in dataclasses.fields(schema)}
+    return {
+        name: hint for name, hint in hints.items() if (get_origin(hint) or hint) is not CLASS_VAR
+    }
+
+
+def is_keyed(schema: Any) -> bool:
+    """Whether a schema is made of keys, of which there may be none, or is a single value.
+
+    >>> from typing import TypedDict
+    >>> is_keyed(TypedDict("Nothing", {})), is_keyed(list)
+    (True, False)
+    """
+    return bool(fields_of(schema)) or (
+        isinstance(schema, type)
+        and (is_typeddict(schema) or is_model(schema) or dataclasses.is_dataclass(schema))
+    )
+
+
+def is_model(schema: type) -> bool:
+    """Whether this class is a pydantic model."""
+    return hasattr(schema, "model_fields") and hasattr(schema, "model_validate")
+
+
+def models_fields(model: Any) -> Collection[tuple[str, Any]]:
+    """The fields of a pydantic model, as (name, what pydantic knows of it)."""
+    fields: Mapping[str, Any] = model.model_fields
+    return fields.items()
+
+
+def name_of(schema: Any) -> str:
+    """What to call a schema in a message."""
+    return str(getattr(schema, "__name__", schema))
+
+
 def channels_of(schema: Any) -> dict[str, BaseChannel[Any, Any, Any]]:
     """The channels that a schema declares.
 
     Raises `ValueError` for a reserved name and for a reducer that does not take two arguments.
     """
-    fields = fields_of(schema) or {ROOT: schema}
+    fields = fields_of(schema) if is_keyed(schema) else {ROOT: schema}
     for name in fields:
         if name in RESERVED or name == START or name.startswith((BRANCH_PREFIX, JOIN_PREFIX)):
             raise ValueError(
-                f"Channel name {name!r} is reserved: rename this key of "
-                f"{getattr(schema, '__name__', schema)}."
+                f"Channel name {name!r} is reserved: rename this key of {name_of(schema)}."
             )
     return {name: channel_for(name, annotation) for name, annotation in fields.items()}
 
@@ -118,6 +182,11 @@ def require_reducer(name: str, reducer: Callable[..., Any]) -> None:
     try:
         signature = inspect.signature(reducer)
     except (TypeError, ValueError):
+        if isinstance(reducer, type):
+            raise ValueError(
+                f"Invalid reducer signature for key {name!r}: the last item of its annotation is "
+                f"the class {reducer.__name__}, which would be called with (current, write)."
+            ) from None
         return  # written in C, and silent about its parameters
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     if sum(p.kind in positional for p in signature.parameters.values()) != 2:
@@ -132,29 +201,87 @@ def require_reducer(name: str, reducer: Callable[..., Any]) -> None:
 
 def selection_of(schema: Any) -> str | tuple[str, ...]:
     """The channels to read for somebody who expects this schema."""
-    return tuple(fields_of(schema)) or ROOT
+    return tuple(fields_of(schema)) if is_keyed(schema) else ROOT
 
 
 def mapper_of(schema: Any) -> Callable[[Any], Any] | None:
-    """From a dict of channels to an object of the schema; None if the dict itself will do."""
-    if not fields_of(schema) or issubclass(schema, dict):
+    """From a dict of channels to an object of the schema; None if the dict itself will do.
+
+    It raises what the schema raises: pydantic's `ValidationError`, or a dataclass's `TypeError`
+    for a field that has neither a value nor a default (SG-08).
+    """
+    if not isinstance(schema, type):
         return None
-    return partial(construct, schema)
+    if is_model(schema):
+        # Channels are called like fields. A model with aliases must be told so, or it finds none.
+        aliased = any(info.validation_alias is not None for _, info in models_fields(schema))
+        validate: Callable[..., Any] = schema.model_validate  # type: ignore[attr-defined]  # a model
+        if aliased and "by_name" in inspect.signature(validate).parameters:
+            return partial(validate, by_name=True)
+        return partial(construct, schema)
+    if dataclasses.is_dataclass(schema):
+        late = frozenset(field.name for field in dataclasses.fields(schema) if not field.init)
+        return partial(construct_and_set, schema, late) if late else partial(construct, schema)
+    return None
 
 
 def construct(schema: type, values: Mapping[str, Any]) -> Any:
     return schema(**values)
 
 
-def parameter_schema(function: Callable[..., Any]) -> Any | None:
-    """The schema that a function's first parameter is annotated with, if there is one (SG-08)."""
-    hints = annotations_of(function)
+def construct_and_set(schema: type, late: Collection[str], values: Mapping[str, Any]) -> Any:
+    """The same, where the constructor does not take the `late` fields."""
+    made = schema(**{name: value for name, value in values.items() if name not in late})
+    for name in late:
+        if name in values:
+            object.__setattr__(made, name, values[name])  # it may be frozen
+    return made
+
+
+def validates(schema: Any) -> bool:
+    """Whether a schema has an opinion about its values: a pydantic model or dataclass."""
+    return hasattr(schema, "__pydantic_validator__")
+
+
+def check_values(schema: Any, values: Mapping[str, Any]) -> None:
+    """Let a schema that `validates` look at values that are perhaps not all.
+
+    Raises its `ValidationError` for a value that cannot be. What is missing may be in the thread
+    already, so that is no error here; and neither is what the schema has to say about the whole,
+    unless this is the whole.
+    """
+    make = mapper_of(schema)
+    try:
+        if make is not None:
+            make(values)
+    except ValueError as error:
+        problems: Callable[[], Any] | None = getattr(error, "errors", None)
+        if problems is None:
+            raise
+        whole = values.keys() >= fields_of(schema).keys()
+        for problem in problems():
+            place = problem["loc"]
+            if whole or (place and (len(place) > 1 or not problem["type"].startswith("missing"))):
+                raise
+
+
+def parameter_schema(function: Callable[..., Any], hints: Mapping[str, Any]) -> Any | None:
+    """The schema that a function's first parameter is annotated with, if there is one (SG-08).
+
+    Args:
+        function: the function.
+        hints: its annotations, from `annotations_of`.
+    """
     if not hints:
         return None
-    try:
-        first = next(iter(inspect.signature(function).parameters), None)
-    except (TypeError, ValueError):
-        return None
+    code = getattr(function, "__code__", None)
+    if code is not None and code.co_argcount and code.co_varnames[0] in hints:
+        first: str | None = code.co_varnames[0]  # so it is no `self`; and a signature is slow
+    else:
+        try:
+            first = next(iter(inspect.signature(function).parameters), None)
+        except (TypeError, ValueError):
+            return None
     schema = hints.get(first) if first else None
     return schema if fields_of(schema) else None
 
@@ -198,9 +325,8 @@ def updates_of(node: str, keys: Collection[str], result: Any) -> list[Write]:
         return [(key, value) for key, value in command_updates(result) if key in keys]
     if has_command(result):
         return [write for each in result for write in updates_of(node, keys, each)]
-    fields = fields_of(type(result))
-    if fields:
-        return [(key, value) for key, value in field_values(fields, result) if key in keys]
+    if fields_of(type(result)):
+        return [(key, value) for key, value in field_values(result) if key in keys]
     problem = (
         f"The input must be a dict with keys among {sorted(keys)}, but it is"
         if node == START
@@ -249,9 +375,24 @@ def command_updates(command: Command[Any]) -> list[Write]:
         isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in update
     ):
         return [(key, value) for key, value in update]
-    return field_values(fields_of(type(update)), update)
+    return field_values(update)
 
 
-def field_values(fields: Mapping[str, Any], value: Any) -> list[Write]:
-    """The fields of an object that are there, as (name, value)."""
-    return [(name, getattr(value, name)) for name in fields if hasattr(value, name)]
+def field_values(value: Any) -> list[Write]:
+    """The fields of an object that are there, as (name, value) (SG-42).
+
+    A model has all its fields. Those that nobody set, and that are None by default, say nothing.
+    """
+    kind = type(value)
+    silent: Collection[str] = ()
+    if is_model(kind):
+        silent = {
+            name
+            for name, info in models_fields(kind)
+            if info.default is None and name not in value.model_fields_set
+        }
+    return [
+        (name, getattr(value, name))
+        for name in fields_of(kind)
+        if hasattr(value, name) and not (name in silent and getattr(value, name) is None)
+    ]

@@ -12,8 +12,12 @@ can tell, and hands everything to `compile`. It never runs anything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Literal, Self, get_args, get_origin
+import inspect
+import types
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from inspect import Parameter
+from typing import Any, Literal, Self, Union, get_args, get_origin
 
 from minigraph.channels.base import BaseChannel
 from minigraph.channels.last_value import LastValue
@@ -21,10 +25,17 @@ from minigraph.checkpoint.base.saver import BaseCheckpointSaver
 from minigraph.constants import END, LEVEL_SEPARATOR, RESERVED, START, TASK_SEPARATOR
 from minigraph.graph.branch import BranchSpec
 from minigraph.graph.compile import CompiledStateGraph, Declaration, NodeSpec
-from minigraph.graph.schema import annotations_of, channels_of, parameter_schema
+from minigraph.graph.schema import (
+    annotations_of,
+    channels_of,
+    fields_of,
+    is_keyed,
+    name_of,
+    parameter_schema,
+)
 from minigraph.pregel.interrupts import Breakpoints
 from minigraph.pregel.main import Pregel
-from minigraph.pregel.node import UserFunction, function_name
+from minigraph.pregel.node import GIVEN, UserFunction, function_name
 from minigraph.types import Command
 
 __all__ = ["CompiledStateGraph", "StateGraph"]
@@ -34,10 +45,14 @@ class StateGraph:
     """Declares a graph whose nodes communicate by reading and writing one shared state.
 
     Args:
-        state_schema: the state: a TypedDict or dataclass, one channel per key, or a plain type
-            for a state that is a single value (SG-01).
+        state_schema: the state: a TypedDict, a dataclass or a pydantic model, one channel per
+            key, or a plain type for a state that is a single value (SG-01).
+        context_schema: what the ``context=`` of a call is (MR-04).
         input_schema: the keys that an input may have; all of the state by default (SG-07).
         output_schema: the keys that `invoke` returns; all of the state by default.
+
+    Raises `TypeError` for what is no schema, `ValueError` for schemas that do not go together,
+    for a reserved key and for a reducer that does not take two arguments (SG-03, SG-05, SG-31).
 
     All methods that add something return the builder, so calls can be chained.
 
@@ -53,11 +68,14 @@ class StateGraph:
     def __init__(
         self,
         state_schema: Any,
+        context_schema: Any | None = None,
         *,
         input_schema: Any | None = None,
         output_schema: Any | None = None,
     ) -> None:
         self.state_schema = state_schema
+        self.has_keys = is_keyed(state_schema)
+        self.context_schema = context_schema
         self.input_schema = state_schema if input_schema is None else input_schema
         self.output_schema = state_schema if output_schema is None else output_schema
         self.nodes: dict[str, NodeSpec] = {}
@@ -76,14 +94,24 @@ class StateGraph:
         """
         if any(schema is known for known in self.schemas):
             return
+        require_schema(schema)
+        if is_keyed(schema) != self.has_keys:
+            whole, part = (
+                ("keys", "a single value") if self.has_keys else ("a single value", "keys")
+            )
+            raise ValueError(
+                f"The state {name_of(self.state_schema)} is made of {whole}, so it cannot be read "
+                f"or written as {name_of(schema)}, which is made of {part}. Give all schemas keys, "
+                "or none."
+            )
         channels = channels_of(schema)
         for name, channel in channels.items():
             known = self.channels.get(name)
             if known is not None and known != channel and not isinstance(channel, LastValue):
                 raise ValueError(
                     f"Channel {name!r} already exists with a different type: it is "
-                    f"{described(known)}, and {getattr(schema, '__name__', schema)} makes it "
-                    f"{described(channel)}. Give the key the same annotation in all schemas."
+                    f"{described(known)}, and {name_of(schema)} makes it {described(channel)}. "
+                    "Give the key the same annotation in all schemas."
                 )
         self.schemas.append(schema)
         for name, channel in channels.items():
@@ -99,35 +127,42 @@ class StateGraph:
         defer: bool = False,
         metadata: Mapping[str, Any] | None = None,
         input_schema: Any | None = None,
+        destinations: Mapping[str, str] | Sequence[str] | None = None,
     ) -> Self:
         """Add a node.
 
         Args:
             node: its name, or the function, which then gives it its name.
-            action: the function, when `node` is a name: from the state to an update of it. A
-                parameter named ``config`` receives the config.
+            action: the function, when `node` is a name: from the state to an update of it.
+                Further parameters are given by their names, such as ``config`` (MR-05).
             defer: run it only when nothing else is left to run (SS-08).
             metadata: shown to the node in its config.
             input_schema: what it reads, if that is not the state; by default the annotation of
                 the function's first parameter, where that is a schema (SG-08).
+            destinations: the nodes that it may go to by a `Command`, as a list, or as a dict from
+                names to labels. They are for drawings; by default they are taken from a return
+                annotation ``Command[Literal[...]]`` (CS-06).
 
-        Raises `ValueError` for a name that is taken, reserved, or has ``|`` or ``:`` in it.
+        Raises `ValueError` for a name that is taken, reserved, or has ``|`` or ``:`` in it, and
+        `TypeError` for what cannot be called with a state.
         """
-        if isinstance(node, str):
-            name = node
-            if action is None:
-                raise RuntimeError(f"Node {name!r} has no function: add_node({name!r}, function).")
-        else:
+        if action is None:
+            if isinstance(node, str):
+                raise RuntimeError(f"Node {node!r} has no function: add_node({node!r}, function).")
             name, action = function_name(node), node
+        else:
+            name = as_name(node, "a node")
         if isinstance(action, Pregel):
             raise TypeError(
                 f"Node {name!r} is a compiled graph. Graphs as nodes are not built yet; "
                 "call the graph inside a function."
             )
-        if not callable(action):
-            raise TypeError(f"Node {name!r} needs a function, not {type(action).__name__}.")
+        require_function(action, f"Node {name!r}")
         if name in self.nodes:
-            raise ValueError(f"Node {name!r} already present; every node needs a name of its own.")
+            raise ValueError(
+                f"Node {name!r} already present; every node needs a name of its own: "
+                "add_node(name, function)."
+            )
         if name in RESERVED or name in (START, END):
             raise ValueError(f"Node {name!r} is reserved; choose another name.")
         for character in (LEVEL_SEPARATOR, TASK_SEPARATOR):
@@ -136,30 +171,59 @@ class StateGraph:
                     f"{character!r} is a reserved character and cannot be in node name {name!r}: "
                     "namespaces are written with it."
                 )
-        schema = input_schema or parameter_schema(action) or self.state_schema
-        self.add_schema(schema)
-        self.nodes[name] = NodeSpec(
-            UserFunction(action, name), schema, defer, dict(metadata or {}), declared_ends(action)
+        if metadata is not None and not isinstance(metadata, Mapping):
+            raise TypeError(f"The metadata of node {name!r} must be a dict, not {metadata!r}.")
+        hints = annotations_of(action)
+        spec = NodeSpec(
+            UserFunction(action, name),
+            self.schema_for(action, hints, input_schema),
+            defer,
+            dict(metadata or {}),
+            declared_targets(hints) if destinations is None else labelled(name, destinations),
         )
+        self.add_schema(spec.input_schema)
+        self.nodes[name] = spec
         return self
 
+    def schema_for(
+        self, function: Callable[..., Any], hints: Mapping[str, Any], given: Any | None
+    ) -> Any:
+        """What a function reads: what is said, or what it says itself, or the state.
+
+        A state that is a single value is read whole, whatever a function calls it.
+        """
+        if given is not None:
+            return given
+        own = parameter_schema(function, hints) if self.has_keys else None
+        return self.state_schema if own is None else own
+
     def add_sequence(
-        self, nodes: Sequence[Callable[..., Any] | tuple[str, Callable[..., Any]]]
+        self, nodes: Iterable[Callable[..., Any] | tuple[str, Callable[..., Any]]]
     ) -> Self:
         """Add nodes, given as functions or as (name, function), with edges from each to the next.
 
         Raises `ValueError` if there are none, or if a name repeats (SG-32).
         """
-        if not nodes:
-            raise ValueError("Sequence requires at least one node.")
-        previous: str | None = None
+        if isinstance(nodes, str) or not isinstance(nodes, Iterable):
+            raise TypeError(f"A sequence is a list of functions, but this is {nodes!r}.")
+        named: dict[str, Callable[..., Any]] = {}
         for each in nodes:
+            if isinstance(each, str):
+                raise TypeError(
+                    f"A sequence adds new nodes, as functions or as (name, function), but {each!r} "
+                    "is only a name. To connect nodes that are there, use add_edge."
+                )
             name, action = each if isinstance(each, tuple) else (function_name(each), each)
-            if name in self.nodes:
+            if name in self.nodes or name in named:
                 raise ValueError(
                     f"Node names must be unique: {name!r} already exists. "
                     "Pass (name, function) to name a function otherwise."
                 )
+            named[name] = action
+        if not named:
+            raise ValueError("Sequence requires at least one node.")
+        previous: str | None = None
+        for name, action in named.items():
             self.add_node(name, action)
             if previous is not None:
                 self.add_edge(previous, name)
@@ -168,25 +232,33 @@ class StateGraph:
 
     # ------------------------------------------------------------ edges
 
-    def add_edge(self, start: str | Sequence[str], end: str) -> Self:
-        """Run `end` after `start`; after *all* of them, once, when `start` is a list (SS-06).
+    def add_edge(self, start_key: str | Iterable[str], end_key: str) -> Self:
+        """Run `end_key` after `start_key`; after *all* of them, once, if these are several (SS-06).
 
         Raises `ValueError` for an edge from END or to START, and, in a list, for nodes that
         have not been added.
         """
-        if not isinstance(end, str):
+        if not isinstance(end_key, str):
             raise TypeError(
-                f"An edge ends at one node, but this one (from {start!r}) ends at {end!r}: "
-                "add one edge for each target."
+                f"An edge ends at one node, but this one (from {start_key!r}) ends at {end_key!r}: "
+                "add one edge for each target, by the names of the nodes."
             )
+        end = as_name(end_key, "the end of an edge")
         if end == START:
-            raise ValueError(f"START cannot be an end node (edge from {start!r}).")
-        if isinstance(start, str):
+            raise ValueError(f"START cannot be an end node (edge from {start_key!r}).")
+        if isinstance(start_key, str) or not isinstance(start_key, Iterable):
+            start = as_name(start_key, "the start of an edge")
             if start == END:
                 raise ValueError(f"END cannot be a start node (edge to {end!r}).")
             self.edges[start, end] = None
             return self
-        for name in start:
+        starts = tuple(as_name(each, "the start of an edge") for each in start_key)
+        if isinstance(start_key, (set, frozenset)):
+            # The channel is called after them, and another process must call it the same.
+            starts = tuple(sorted(starts))
+        if not starts:
+            raise ValueError(f"An edge to {end!r} starts nowhere: the list of its starts is empty.")
+        for name in starts:
             if name == END:
                 raise ValueError(f"END cannot be a start node (edge to {end!r}).")
             if name == START:
@@ -196,7 +268,7 @@ class StateGraph:
             self.require_node(name)
         if end != END:
             self.require_node(end)
-        self.waiting_edges[tuple(start), end] = None
+        self.waiting_edges[starts, end] = None
         return self
 
     def require_node(self, name: str) -> None:
@@ -210,7 +282,7 @@ class StateGraph:
         self,
         source: str,
         path: Callable[..., Any],
-        path_map: Mapping[Hashable, str] | Sequence[str] | None = None,
+        path_map: Mapping[Hashable, str] | Iterable[str] | None = None,
     ) -> Self:
         """Let a function choose what runs after `source`.
 
@@ -220,38 +292,47 @@ class StateGraph:
                 or a list of these (SG-50, SG-51).
             path_map: from what it returns to node names; or just the names it may return.
 
-        Raises `ValueError` if `source` already has a branch of this name (SG-29).
+        Raises `ValueError` if `source` already has a branch of this name (SG-29), or is END.
         """
+        source = as_name(source, "the source of a branch")
+        if source == END:
+            raise ValueError("END cannot be a start node (of a conditional edge).")
         if not callable(path):
             raise TypeError(
                 f"The branch after {source!r} needs a function from the state to a choice, not "
                 f"{path!r}. For an edge that is always taken, use add_edge."
             )
+        require_function(path, f"The branch after {source!r}")
         name = getattr(path, "__name__", None)
         name = "condition" if name in (None, "<lambda>") else name
-        branches = self.branches.setdefault(source, {})
-        if name in branches:
-            raise ValueError(f"Branch with name {name!r} already exists for node {source!r}.")
-        branches[name] = BranchSpec.declare(path, path_map)
-        if branches[name].schema is not None:
-            self.add_schema(branches[name].schema)
+        if name in self.branches.get(source, ()):
+            raise ValueError(
+                f"Branch with name {name!r} already exists for node {source!r}. A branch is called "
+                "after its function; give the function another name."
+            )
+        branch = BranchSpec.declare(source, path, path_map)
+        if not self.has_keys:
+            branch = replace(branch, schema=None)
+        if branch.schema is not None:
+            self.add_schema(branch.schema)
+        self.branches.setdefault(source, {})[name] = branch
         return self
 
-    def set_entry_point(self, node: str) -> Self:
+    def set_entry_point(self, key: str) -> Self:
         """The same as an edge from START."""
-        return self.add_edge(START, node)
+        return self.add_edge(START, key)
 
     def set_conditional_entry_point(
         self,
         path: Callable[..., Any],
-        path_map: Mapping[Hashable, str] | Sequence[str] | None = None,
+        path_map: Mapping[Hashable, str] | Iterable[str] | None = None,
     ) -> Self:
         """The same as conditional edges from START."""
         return self.add_conditional_edges(START, path, path_map)
 
-    def set_finish_point(self, node: str) -> Self:
+    def set_finish_point(self, key: str) -> Self:
         """The same as an edge to END."""
-        return self.add_edge(node, END)
+        return self.add_edge(key, END)
 
     # ------------------------------------------------------------ compiling
 
@@ -275,9 +356,14 @@ class StateGraph:
         starts at START; `TypeError` for something that is no saver (SG-20 to SG-34).
         """
         if checkpointer is not None and not isinstance(checkpointer, BaseCheckpointSaver):
+            received = (
+                f"the class {checkpointer.__name__}: call it"
+                if isinstance(checkpointer, type)
+                else type(checkpointer).__name__
+            )
             raise TypeError(
                 "Invalid checkpointer provided. Expected an instance of BaseCheckpointSaver, such "
-                f"as InMemorySaver(), or None, but received {type(checkpointer).__name__}."
+                f"as InMemorySaver(), or None, but received {received}."
             )
         self.validate()
         declared = Declaration(
@@ -289,8 +375,9 @@ class StateGraph:
             state_schema=self.state_schema,
             input_schema=self.input_schema,
             output_schema=self.output_schema,
+            context_schema=self.context_schema,
         )
-        graph = CompiledStateGraph(
+        return CompiledStateGraph(
             declared,
             self,
             checkpointer=checkpointer,
@@ -298,17 +385,13 @@ class StateGraph:
             interrupt_after=interrupt_after or (),
             name=name or "LangGraph",
         )
-        graph.breakpoints(graph.interrupt_before, ())
-        graph.breakpoints(graph.interrupt_after, ())
-        return graph
 
-    def validate(self) -> None:
-        """Refuse a graph that names nodes it does not have."""
-        known = sorted(self.nodes)
-        sources = [start for start, _ in self.edges] + list(self.branches)
+    def validate(self) -> Self:
+        """Refuse a graph that names nodes it does not have, or that does not begin anywhere."""
+        sources = [*(start for start, _ in self.edges), *self.branches]
         for name in sources:
             if name not in self.nodes and name != START:
-                raise ValueError(f"Found edge starting at unknown node {name!r}; known: {known}.")
+                raise ValueError(f"Found edge starting at unknown node {name!r}; {self.hint()}")
         if START not in sources:
             raise ValueError(
                 "Graph must have an entrypoint: add at least one edge from START to another node."
@@ -316,7 +399,7 @@ class StateGraph:
         for start, end in self.edges:
             if end not in self.nodes and end != END:
                 raise ValueError(
-                    f"Found edge ending at unknown node {end!r} (from {start!r}); known: {known}."
+                    f"Found edge ending at unknown node {end!r} (from {start!r}); {self.hint()}"
                 )
         for source, branches in self.branches.items():
             for name, branch in branches.items():
@@ -324,15 +407,20 @@ class StateGraph:
                     if end not in self.nodes and end != END:
                         raise ValueError(
                             f"At node {source!r}, branch {name!r} found unknown target {end!r}; "
-                            f"known: {known}."
+                            f"{self.hint()}"
                         )
         for name, spec in self.nodes.items():
-            for end in spec.ends:
+            for end in spec.destinations:
                 if end not in self.nodes and end != END:
                     raise ValueError(
-                        f"Found edge ending at unknown node {end!r}: the return annotation of "
-                        f"{name!r} names it; known: {known}."
+                        f"Found edge ending at unknown node {end!r}: {name!r} names it as a "
+                        f"destination, or in its return annotation; {self.hint()}"
                     )
+        return self
+
+    def hint(self) -> str:
+        """What to say to somebody who names a node that is not there."""
+        return f"there are {sorted(self.nodes)}. Correct the name, or add the node with add_node."
 
 
 def described(channel: BaseChannel[Any, Any, Any]) -> str:
@@ -342,10 +430,99 @@ def described(channel: BaseChannel[Any, Any, Any]) -> str:
     return name if reducer is None else f"{name} with {getattr(reducer, '__name__', reducer)}"
 
 
-def declared_ends(action: Callable[..., Any]) -> tuple[str, ...]:
-    """The targets that a node's return annotation, ``Command[Literal[…]]``, names (CS-06)."""
-    returns = annotations_of(action).get("return")
-    if get_origin(returns) is not Command:
-        return ()
-    (target,) = get_args(returns)
-    return get_args(target) if get_origin(target) is Literal else ()
+# ---------------------------------------------------------------- slips, told where they are made
+
+
+def as_name(name: Any, what: str) -> str:
+    """A node's name as plain text: it may be a member of an enum of texts.
+
+    >>> as_name("a", "a node")
+    'a'
+    """
+    if type(name) is str:
+        return name
+    if not isinstance(name, str):
+        hint = f" Nodes go by their names: {function_name(name)!r}." if callable(name) else ""
+        raise TypeError(f"The name of {what} is text, but this is {name!r}.{hint}")
+    return str.__str__(name)
+
+
+def require_schema(schema: Any) -> None:
+    """Refuse what is no type, and so cannot say what a state is made of."""
+    is_value = schema is None or isinstance(
+        schema, (str, bytes, int, float, list, tuple, set, frozenset, dict, types.FunctionType)
+    )
+    if is_value or (not isinstance(schema, type) and fields_of(type(schema))):
+        raise TypeError(
+            f"A schema is a class, such as a TypedDict, or a type, but this is {schema!r:.200}. "
+            "Pass the class itself, and not an instance of it."
+        )
+
+
+def require_function(function: Any, who: str) -> None:
+    """Refuse what cannot be called with a state, and given by name whatever else it wants.
+
+    >>> require_function(lambda state, db: None, "Node 'a'")
+    Traceback (most recent call last):
+    TypeError: Node 'a' needs 'db', which nobody gives it: ...
+    """
+    if not callable(function):
+        raise TypeError(f"{who} needs a function, not {type(function).__name__}.")
+    if isinstance(function, types.FunctionType):
+        code = function.__code__
+        makes_generator = code.co_flags & (inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR)
+        if not makes_generator and code.co_argcount == 1 and not code.co_kwonlyargcount:
+            return  # as most; everything below is slow
+    called = (function, getattr(function, "__call__", function))  # noqa: B004  # an object's method
+    if any(inspect.isgeneratorfunction(f) or inspect.isasyncgenfunction(f) for f in called):
+        raise TypeError(
+            f"{who} is a generator function: it would return a generator, which is no result. "
+            "Return what it makes, as one value."
+        )
+    try:
+        # A decorator's own signature counts: it may give its function more than it is given.
+        signature = inspect.signature(function, follow_wrapped=False)
+    except (TypeError, ValueError):
+        return
+    parameters = [*signature.parameters.values()]
+    if not parameters or parameters[0].kind in (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD):
+        raise TypeError(
+            f"{who} must take the state as its first parameter, but it takes {signature}."
+        )
+    for parameter in parameters[1:]:
+        if (
+            parameter.default is Parameter.empty
+            and parameter.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+            and parameter.name not in GIVEN
+        ):
+            raise TypeError(
+                f"{who} needs {parameter.name!r}, which nobody gives it: it is called with the "
+                f"state, and with {sorted(GIVEN)} if it has parameters of these names. "
+                "Give it a default, or bind it with functools.partial."
+            )
+
+
+def labelled(name: str, destinations: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
+    """Destinations as name → label."""
+    if isinstance(destinations, str) or not isinstance(destinations, Iterable):
+        raise TypeError(
+            f"The destinations of node {name!r} are given as a list of names, or as a dict from "
+            f"names to labels, but they are {destinations!r}."
+        )
+    if isinstance(destinations, Mapping):
+        return {as_name(end, "a destination"): label for end, label in destinations.items()}
+    return {as_name(end, "a destination"): "" for end in destinations}
+
+
+def declared_targets(hints: Mapping[str, Any]) -> dict[str, str]:
+    """The targets that a node's return annotation names, in each ``Command[Literal[…]]`` (CS-06).
+
+    >>> declared_targets({"return": Command[Literal["a", "b"]] | None})
+    {'a': '', 'b': ''}
+    """
+    returns = hints.get("return")
+    if returns is None:
+        return {}
+    kinds = get_args(returns) if get_origin(returns) in (Union, types.UnionType) else (returns,)
+    literals = [get_args(kind)[0] for kind in kinds if get_origin(kind) is Command]
+    return {name: "" for each in literals if get_origin(each) is Literal for name in get_args(each)}

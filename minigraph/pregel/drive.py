@@ -60,11 +60,12 @@ class Driver:
     Args:
         saver: where checkpoints go; a program that knows of no saver never needs it.
         limit: how many tasks may run at once (`max_concurrency`).
+        live: somebody reads what tasks say while they work.
     """
 
-    def __init__(self, saver: Saver | None, limit: int | None = None) -> None:
+    def __init__(self, saver: Saver | None, limit: int | None = None, live: bool = False) -> None:
         self.saver: Saver = NO_SAVER if saver is None else saver
-        self.tasks = ThreadRunner(limit)
+        self.tasks = ThreadRunner(limit, live)
 
     def drive(self, program: Program) -> Generator[Emit, None, Any]:
         answer: Any = None
@@ -86,6 +87,10 @@ class Driver:
                         yield effect
                     else:
                         answer = self.perform(effect)
+                        while isinstance(answer, Emit):  # a task says something; wait on
+                            if leaving is None:
+                                yield answer
+                            answer = self.perform(effect)
                 except Exception as error:
                     problem = error
                 except BaseException as error:
@@ -125,9 +130,9 @@ class AsyncDriver:
     `drive` is an async generator, which cannot return a value; the program's is in `result`.
     """
 
-    def __init__(self, saver: Saver | None, limit: int | None = None) -> None:
+    def __init__(self, saver: Saver | None, limit: int | None = None, live: bool = False) -> None:
         self.saver: Saver = NO_SAVER if saver is None else saver
-        self.tasks = LoopRunner(limit)
+        self.tasks = LoopRunner(limit, live)
         self.result: Any = None
 
     async def drive(self, program: Program) -> AsyncGenerator[Emit, None]:
@@ -151,6 +156,10 @@ class AsyncDriver:
                         yield effect
                     else:
                         answer = await self.perform(effect)
+                        while isinstance(answer, Emit):  # a task says something; wait on
+                            if leaving is None:
+                                yield answer
+                            answer = await self.perform(effect)
                 except Exception as error:
                     problem = error
                 except BaseException as error:

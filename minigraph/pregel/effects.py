@@ -51,12 +51,14 @@ class View(NamedTuple):
             which does not change until the tasks have ended.
         results: what each task is to be treated as having returned, by task id, in place of
             calling its function: an update from outside is such a task.
+        context: what the caller gave for the nodes to know (MR-04).
     """
 
     config: RunnableConfig
     step: int
     state: LiveState
     results: Mapping[str, Any] | None = None
+    context: Any = None
 
 
 # ---------------------------------------------------------------- effects
@@ -91,7 +93,11 @@ class Start(NamedTuple):
 
 
 class Next(NamedTuple):
-    """Wait for one task to end. Answer: `Finished`, `Failed`, or None if none is left."""
+    """Wait for one task to end. Answer: `Finished`, `Failed`, or None if none is left.
+
+    While it waits, the driver passes on what tasks tell the reader of the stream: that is no
+    answer, and the program does not hear of it.
+    """
 
 
 NEXT: Final = Next()

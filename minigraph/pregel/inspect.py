@@ -24,7 +24,7 @@ from uuid import UUID, uuid5
 
 from minigraph.checkpoint.base.records import CheckpointTuple
 from minigraph.config import at_checkpoint
-from minigraph.constants import COPY, END, ERROR, INPUT, INTERRUPT, MISSING, PULL, START
+from minigraph.constants import COPY, END, INPUT, INTERRUPT, MISSING, PULL, START
 from minigraph.errors import InvalidUpdateError
 from minigraph.pregel.effects import (
     Advance,
@@ -47,7 +47,7 @@ from minigraph.pregel.layout import Layout
 from minigraph.pregel.live import Glimpse, LiveState, Version, glimpse, hydrate
 from minigraph.pregel.node import Write
 from minigraph.pregel.plan import Task, plan
-from minigraph.pregel.program import Environment, finished_writes
+from minigraph.pregel.program import Environment, finished_writes, stored_errors
 from minigraph.pregel.update import TaskWrites, update
 from minigraph.pregel.versions import moved_since
 from minigraph.types import PregelTask, RunnableConfig, StateSnapshot, StateUpdate, new_record
@@ -104,7 +104,7 @@ def snapshot(
         state = glimpse(layout, saved.checkpoint)
     tasks = waiting_tasks(layout, state, saved)
     finished = finished_writes(saved)
-    errors = {id: value for id, name, value in saved.pending_writes or () if name == ERROR}
+    errors = stored_errors(saved)
     next_nodes = tuple([task.name for task in tasks])
     if next_version and finished:
         done = [task for task in tasks if task.id in finished]

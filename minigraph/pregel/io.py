@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from minigraph.constants import MISSING
-from minigraph.errors import InvalidUpdateError
 from minigraph.pregel.live import LiveState
 from minigraph.pregel.node import Write
 from minigraph.pregel.selection import Selection
@@ -24,15 +23,18 @@ def read_after(state: LiveState, writes: Sequence[Write], selection: Selection) 
     So what lives for one super-step is gone, unless they write it anew. The state itself does
     not change.
     """
-    batches = grouped(writes)
+    batches: dict[str, list[Any]] = {}
+    for name, value in writes:
+        if name in selection.members:
+            batches.setdefault(name, []).append(value)
     for name in state.restless:
-        batches.setdefault(name, [])
+        if name in selection.members:
+            batches.setdefault(name, [])
     changed: dict[str, Any] = {}
     for name, values in batches.items():
-        if name in selection.members:
-            channel = state.channels[name].copy()
-            channel.update(values)
-            changed[name] = channel.get() if channel.is_available() else MISSING
+        channel = state.channels[name].copy()
+        channel.update(values)
+        changed[name] = channel.get() if channel.is_available() else MISSING
     whole = state.read(selection)
     if selection.single:
         return changed.get(selection.names[0], whole)
@@ -48,7 +50,7 @@ def input_writes(channels: Selection, value: Any) -> list[Write]:
     """The writes that an input means; none if there is no input.
 
     A graph with one input channel takes the input whole. One with several takes a dict and
-    drops keys that are none of them.
+    drops keys that are none of them. Raises `TypeError` if it gets something else.
 
     >>> input_writes(Selection("__start__"), {"x": 1})
     [('__start__', {'x': 1})]
@@ -60,7 +62,7 @@ def input_writes(channels: Selection, value: Any) -> list[Write]:
     if channels.single:
         return [(channels.names[0], value)]
     if not isinstance(value, Mapping):
-        raise InvalidUpdateError(
+        raise TypeError(
             f"The input must be a dict with keys among {list(channels.names)}, "
             f"but it is {type(value).__name__}."
         )

@@ -13,10 +13,31 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from minigraph.channels.base import BaseChannel
+from minigraph.channels.topic import Topic
 from minigraph.channels.untracked_value import UntrackedValue
-from minigraph.constants import MISSING, PULL
+from minigraph.constants import MISSING, PULL, TASKS
 from minigraph.pregel.node import PregelNode
 from minigraph.pregel.selection import Selection
+from minigraph.types import Send
+
+
+def completed(
+    channels: Mapping[str, BaseChannel[Any, Any, Any]],
+) -> dict[str, BaseChannel[Any, Any, Any]]:
+    """The channels of a graph: each knows its name, and the one for Sends is there (CS-32).
+
+    The caller's own objects stay as they are: a channel may serve in two graphs.
+
+    >>> {name: channel.key for name, channel in completed({}).items()}
+    {'__pregel_tasks': '__pregel_tasks'}
+    """
+    complete = dict(channels)
+    complete.setdefault(TASKS, Topic(Send))
+    for name, channel in complete.items():
+        if channel.key != name:
+            complete[name] = channel = channel.copy()
+            channel.key = name
+    return complete
 
 
 class Layout:

@@ -16,26 +16,37 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Any, TypedDict, Unpack
+from copy import copy as shallow_copy
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 
 from minigraph.channels.base import BaseChannel
 from minigraph.checkpoint.base.id import timestamp, uuid6_text
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
-from minigraph.config import prepared, require_thread
+from minigraph.config import merged, require_thread
+from minigraph.constants import TASKS
 from minigraph.context import running_task
+from minigraph.doors import lazy_door
+from minigraph.pregel.builder import NodeBuilder, built
 from minigraph.pregel.drive import AsyncDriver, Driver, afinish, finish
 from minigraph.pregel.effects import Emit, Program
 from minigraph.pregel.inspect import history_program, state_program, update_program
 from minigraph.pregel.interrupts import Breakpoints
-from minigraph.pregel.layout import Layout
+from minigraph.pregel.layout import Layout, completed
 from minigraph.pregel.node import PregelNode
 from minigraph.pregel.program import Environment, Request, run
 from minigraph.pregel.selection import Selection
-from minigraph.types import RunnableConfig, StateSnapshot, StateUpdate, StreamMode
+from minigraph.pregel.stream import Modes, Reader, modes_of
+from minigraph.pregel.validate import check_breakpoints, check_graph
+from minigraph.types import GraphOutput, RunnableConfig, StateSnapshot, StateUpdate, StreamMode
+
+if TYPE_CHECKING:
+    from minigraph.pregel.drawing import Drawing
 
 __all__ = ["Pregel"]
 
-MODES = ("values", "updates")
+on_demand = lazy_door(__name__, {"wiring": "minigraph.pregel.drawing"})
+"""A run needs no drawing, so it does not wait for one to be imported."""
 
 
 class RunOptions(TypedDict, total=False):
@@ -46,62 +57,95 @@ class RunOptions(TypedDict, total=False):
             name gives the bare value (ST-12).
         interrupt_before, interrupt_after: nodes to stop at, ``"*"`` for all; instead of those
             that the graph was compiled with, so an empty list switches these off (IN-60).
+        context: for the nodes to know, see `minigraph.runtime`. A dict is turned into the graph's
+            context schema, if that is a class with fields (MR-04).
+        print_mode: stream modes to print as well (ST-32).
+        version: ``"v2"`` gives every chunk as ``{"type", "ns", "data"}``, and `invoke` a
+            `GraphOutput` (ST-02).
     """
 
     output_keys: str | Sequence[str] | None
     interrupt_before: Breakpoints | None
     interrupt_after: Breakpoints | None
+    context: Any
+    print_mode: Modes
+    version: Literal["v1", "v2"]
 
 
 class Pregel:
     """A graph that can run: nodes, the channels between them, and where its threads are kept.
 
-    Usually `StateGraph.compile` makes one.
+    Usually `StateGraph.compile` makes one. It can also be made by hand, of `NodeBuilder`s and
+    channels (SS-50).
 
     Args:
-        nodes: name → node.
-        channels: name → an empty channel.
+        nodes: name → node, as a `NodeBuilder` or already built.
+        channels: name → an empty channel. The one for Sends is added.
         input_channels: where an input goes; one name takes it whole, several take a dict.
         output_channels: what `invoke` returns.
-        stream_channels: what `stream` and snapshots show; the output channels by default.
+        stream_channels: what `stream` and snapshots show; all channels by default.
         checkpointer: the saver that keeps this graph's threads.
         stream_mode: what `stream` tells unless the call says otherwise.
-        interrupt_before, interrupt_after: nodes at which every run stops, ``"*"`` for all.
+        interrupt_before_nodes, interrupt_after_nodes: nodes at which every run stops, ``"*"``
+            for all.
+        config: goes with every call, see `with_config`.
         check_input: raises for an input that the graph cannot take, before it is stored.
+        context_schema: what ``context=`` of a call is turned into (MR-04).
         name: the graph's name.
+
+    Raises `ValueError` and `TypeError` for what cannot work, such as an input that no node
+    listens to: see `minigraph.pregel.validate` (SS-51).
+
+    >>> from minigraph.channels import EphemeralValue, LastValue
+    >>> from minigraph.pregel.builder import NodeBuilder
+    >>> graph = Pregel(
+    ...     nodes={"double": NodeBuilder().subscribe_only("a").do(lambda a: 2 * a).write_to("b")},
+    ...     channels={"a": EphemeralValue(int), "b": LastValue(int)},
+    ...     input_channels="a",
+    ...     output_channels="b",
+    ... )
+    >>> graph.invoke(21)
+    42
     """
 
     def __init__(
         self,
         *,
-        nodes: Mapping[str, PregelNode],
+        nodes: Mapping[str, PregelNode | NodeBuilder],
         channels: Mapping[str, BaseChannel[Any, Any, Any]],
         input_channels: str | Sequence[str],
         output_channels: str | Sequence[str],
         stream_channels: str | Sequence[str] | None = None,
         checkpointer: BaseCheckpointSaver[Any] | None = None,
         stream_mode: StreamMode = "values",
-        interrupt_before: Breakpoints = (),
-        interrupt_after: Breakpoints = (),
+        interrupt_before_nodes: Breakpoints = (),
+        interrupt_after_nodes: Breakpoints = (),
+        config: RunnableConfig | None = None,
         check_input: Callable[[Any], None] | None = None,
+        context_schema: Any | None = None,
         name: str = "LangGraph",
     ) -> None:
         self.input_channels = input_channels
         self.output_channels = output_channels
-        self.stream_channels = output_channels if stream_channels is None else stream_channels
+        everything = list(dict.fromkeys((*channels, TASKS)))
+        self.stream_channels = everything if stream_channels is None else stream_channels
         self.checkpointer = checkpointer
         self.stream_mode = stream_mode
-        self.interrupt_before = interrupt_before
-        self.interrupt_after = interrupt_after
+        self.interrupt_before_nodes = interrupt_before_nodes
+        self.interrupt_after_nodes = interrupt_after_nodes
+        self.config = config
+        self.check_input = check_input
+        self.context_schema = context_schema
         self.name = name
-        self.layout = Layout(
-            nodes,
-            channels,
-            input_channels=Selection(input_channels),
-            output_channels=Selection(output_channels),
-            stream_channels=Selection(self.stream_channels),
-            check_input=check_input,
-        )
+        faces = {
+            "input_channels": Selection(input_channels),
+            "output_channels": Selection(output_channels),
+            "stream_channels": Selection(self.stream_channels),
+        }
+        stops = interrupt_before_nodes, interrupt_after_nodes
+        ready = built(nodes)
+        check_graph(ready, channels, stops=stops, **faces)
+        self.layout = Layout(ready, completed(channels), check_input=check_input, **faces)
         self.environment = Environment(
             new_id=uuid6_text,
             now=timestamp,
@@ -127,6 +171,84 @@ class Pregel:
         """The graph's name."""
         return self.name
 
+    def get_graph(
+        self, config: RunnableConfig | None = None, *, xray: int | bool = False
+    ) -> Drawing:
+        """What this graph looks like: its nodes and edges, and pictures of them (MR-11).
+
+        Args:
+            config: makes no difference.
+            xray: whether to look into nodes that are graphs; there are none yet.
+        """
+        stops = self.interrupt_before_nodes, self.interrupt_after_nodes
+        drawing: Drawing = on_demand("wiring")(self.layout, *stops)
+        return drawing
+
+    async def aget_graph(
+        self, config: RunnableConfig | None = None, *, xray: int | bool = False
+    ) -> Drawing:
+        """`get_graph`, for those who await everything."""
+        return self.get_graph(config, xray=xray)
+
+    def with_config(self, config: RunnableConfig | None = None, **more: Any) -> Self:
+        """This graph, with a config that goes with every call.
+
+        What a call says itself comes first. ``configurable`` and ``metadata`` are merged key by
+        key, tags are joined (MR-08).
+
+        Args:
+            config: the config.
+            more: keys of a config, by name; these come before those of `config`.
+
+        Raises as a call with such a config does. Questions about threads know it too, so a
+        graph can be bound to its thread. The graph itself stays as it is.
+
+        >>> from minigraph.graph import START, StateGraph
+        >>> def add(n, config): return n + config["configurable"]["by"]
+        >>> graph = StateGraph(int).add_node(add).add_edge(START, "add").compile()
+        >>> by_two = graph.with_config(configurable={"by": 2})
+        >>> by_two.invoke(1), by_two.invoke(1, {"configurable": {"by": 40}})
+        (3, 41)
+        """
+        bound = shallow_copy(self)
+        given: Any = more
+        bound.config = merged(merged(self.config, config), given)
+        return bound
+
+    def copy(self, update: Mapping[str, Any] | None = None) -> Self:
+        """Another graph like this one.
+
+        Args:
+            update: arguments of `Pregel` that are to be others, as ``{"checkpointer": saver}``.
+
+        Raises as `Pregel` does, and `TypeError` for an argument that does not exist.
+        """
+        other = shallow_copy(self)
+        if update:
+            _, *arguments = signature(Pregel.__init__).parameters
+            if strange := sorted(update.keys() - set(arguments)):
+                raise TypeError(f"copy cannot change {strange}; it can change {arguments}.")
+            Pregel.__init__(other, **{**{n: getattr(self, n) for n in arguments}, **update})
+        return other
+
+    def get_subgraphs(
+        self, *, namespace: str | None = None, recurse: bool = False
+    ) -> Iterator[tuple[str, Pregel]]:
+        """The graphs that are nodes of this one, as (namespace, graph); there are none yet.
+
+        Args:
+            namespace: only the graph at this place.
+            recurse: also the graphs in these graphs.
+        """
+        return iter(())
+
+    async def aget_subgraphs(
+        self, *, namespace: str | None = None, recurse: bool = False
+    ) -> AsyncIterator[tuple[str, Pregel]]:
+        """`get_subgraphs` for `async for`."""
+        for found in self.get_subgraphs(namespace=namespace, recurse=recurse):
+            yield found
+
     # ------------------------------------------------------------ programs
 
     def program(
@@ -134,7 +256,7 @@ class Pregel:
         input: Any,
         config: RunnableConfig | None = None,
         *,
-        stream_mode: StreamMode | Sequence[StreamMode] = (),
+        stream_mode: Modes = (),
         **options: Unpack[RunOptions],
     ) -> Program:
         """The run of this graph on this input, as a generator of effects.
@@ -151,19 +273,22 @@ class Pregel:
         >>> next(program).tasks[0].name
         '__start__'
         """
-        modes = (stream_mode,) if isinstance(stream_mode, str) else tuple(stream_mode)
-        for mode in modes:
-            if mode not in MODES:
-                raise ValueError(
-                    f"stream_mode {mode!r} does not exist here, or is not built yet; it can be one "
-                    f"of {list(MODES)}."
-                )
+        return self.program_for(input, config, modes_of("stream_mode", stream_mode), options)
+
+    def program_for(
+        self,
+        input: Any,
+        config: RunnableConfig | None,
+        modes: frozenset[str],
+        options: RunOptions,
+    ) -> Program:
+        """The same, for the stream modes of a `Reader`."""
         for name in options.keys() - RunOptions.__annotations__.keys() if options else ():
             raise TypeError(
                 f"{name!r} is no option of a run, or is not built yet; there are stream_mode, "
                 f"{', '.join(RunOptions.__annotations__)}."
             )
-        config = prepared(config)
+        config = merged(self.config, config)
         if self.checkpointer is not None:
             require_thread(config, to_run=True)
         if running_task.get() is None and config.get("configurable", {}).get("checkpoint_ns"):
@@ -173,10 +298,13 @@ class Pregel:
             input=input,
             config=config,
             output=self.output_selection(options.get("output_keys")),
-            modes=frozenset(modes),
+            modes=modes,
             has_saver=self.checkpointer is not None,
-            stop_before=self.breakpoints(options.get("interrupt_before"), self.interrupt_before),
-            stop_after=self.breakpoints(options.get("interrupt_after"), self.interrupt_after),
+            stop_before=self.breakpoints(
+                options.get("interrupt_before"), self.interrupt_before_nodes
+            ),
+            stop_after=self.breakpoints(options.get("interrupt_after"), self.interrupt_after_nodes),
+            context=as_context(options.get("context"), self.context_schema),
         )
         return run(self.layout, request, self.environment)
 
@@ -200,17 +328,10 @@ class Pregel:
 
         Raises `ValueError` for a node that does not exist.
         """
-        chosen = compiled if given is None else given
-        if isinstance(chosen, str) and chosen != "*":
-            raise TypeError(
-                f"Nodes to stop at are given as a list, or as '*' for all: [{chosen!r}]."
-            )
-        for name in () if chosen == "*" else chosen:
-            if name not in self.layout.nodes:
-                raise ValueError(
-                    f"Interrupt node {name!r} not found; there are {sorted(self.layout.nodes)}."
-                )
-        return chosen
+        if given is None:
+            return compiled  # checked when the graph was made
+        check_breakpoints(given, self.layout.nodes)
+        return given
 
     def refuse_async_nodes(self) -> None:
         """A sync run cannot await; better to say so before anything has run (ST-31)."""
@@ -228,7 +349,7 @@ class Pregel:
         input: Any,
         config: RunnableConfig | None = None,
         *,
-        stream_mode: StreamMode | Sequence[StreamMode] = "values",
+        stream_mode: Modes = "values",
         **options: Unpack[RunOptions],
     ) -> Any:
         """Run the graph to its end.
@@ -255,15 +376,17 @@ class Pregel:
         if stream_mode != "values":
             options["output_keys"] = options.get("output_keys") or self.output_channels
             return list(self.stream(input, config, stream_mode=stream_mode, **options))
-        program = self.program(input, config, **options)
-        return finish(self.driver(config).drive(program))
+        reader = self.reader((), options)
+        program = self.program_for(input, config, reader.modes, options)
+        result = finish(reader.chunks(self.driver(config, reader).drive(program)))
+        return GraphOutput(result) if reader.version == "v2" else result
 
     def stream(
         self,
         input: Any,
         config: RunnableConfig | None = None,
         *,
-        stream_mode: StreamMode | Sequence[StreamMode] | None = None,
+        stream_mode: Modes | None = None,
         **options: Unpack[RunOptions],
     ) -> Iterator[Any]:
         """Run the graph, and tell what happens while it does.
@@ -271,7 +394,8 @@ class Pregel:
         Args:
             input, config: as for `invoke`.
             stream_mode: ``"values"`` tells the state after each super-step, ``"updates"`` what
-                each node returned, as ``{node: update}``. A list of modes gives
+                each node returned, as ``{node: update}``, ``"custom"`` what nodes say while they
+                work; for the others see `minigraph.pregel.events`. A list of modes gives
                 ``(mode, chunk)`` pairs (ST-01).
             options: see `RunOptions`.
 
@@ -282,9 +406,9 @@ class Pregel:
         mode = self.stream_mode if stream_mode is None else stream_mode
         if options.get("output_keys") is None:
             options["output_keys"] = self.stream_channels
-        program = self.program(input, config, stream_mode=mode, **options)
-        driving = self.driver(config).drive(program)
-        return each(driving, lambda emitted: chunk(emitted, mode))
+        reader = self.reader(mode, options)
+        program = self.program_for(input, config, reader.modes, options)
+        return reader.chunks(self.driver(config, reader).drive(program))
 
     def batch(
         self,
@@ -292,7 +416,7 @@ class Pregel:
         config: RunnableConfig | Sequence[RunnableConfig] | None = None,
         *,
         return_exceptions: bool = False,
-        stream_mode: StreamMode | Sequence[StreamMode] = "values",
+        stream_mode: Modes = "values",
         **options: Unpack[RunOptions],
     ) -> list[Any]:
         """`invoke` for each of several inputs, in parallel; results in the order of inputs.
@@ -315,7 +439,7 @@ class Pregel:
         configs = spread_config(config, len(inputs))
         if not inputs:
             return []
-        limit = (configs[0] or {}).get("max_concurrency")
+        limit = merged(self.config, configs[0]).get("max_concurrency")
         with ThreadPoolExecutor(limit) as pool:
             calls = [
                 pool.submit(copy_context().run, one, input, each)
@@ -328,7 +452,7 @@ class Pregel:
         input: Any,
         config: RunnableConfig | None = None,
         *,
-        stream_mode: StreamMode | Sequence[StreamMode] = "values",
+        stream_mode: Modes = "values",
         **options: Unpack[RunOptions],
     ) -> Any:
         """`invoke` on the running event loop: async nodes as tasks, sync nodes on threads."""
@@ -336,29 +460,33 @@ class Pregel:
             options["output_keys"] = options.get("output_keys") or self.output_channels
             stream = self.astream(input, config, stream_mode=stream_mode, **options)
             return [chunk async for chunk in stream]
-        program = self.program(input, config, **options)
-        return await afinish(self.async_driver(config), program)
+        reader = self.reader((), options)
+        program = self.program_for(input, config, reader.modes, options)
+        driver = self.async_driver(config, reader)
+        async for _ in reader.achunks(driver.drive(program)):
+            pass
+        return GraphOutput(driver.result) if reader.version == "v2" else driver.result
 
     async def astream(
         self,
         input: Any,
         config: RunnableConfig | None = None,
         *,
-        stream_mode: StreamMode | Sequence[StreamMode] | None = None,
+        stream_mode: Modes | None = None,
         **options: Unpack[RunOptions],
     ) -> AsyncIterator[Any]:
         """`stream` on the running event loop."""
         mode = self.stream_mode if stream_mode is None else stream_mode
         if options.get("output_keys") is None:
             options["output_keys"] = self.stream_channels
-        program = self.program(input, config, stream_mode=mode, **options)
-        driving = self.async_driver(config).drive(program)
+        reader = self.reader(mode, options)
+        program = self.program_for(input, config, reader.modes, options)
+        chunks = reader.achunks(self.async_driver(config, reader).drive(program))
         try:
-            async for emitted in driving:
-                yield chunk(emitted, mode)
+            async for chunk in chunks:
+                yield chunk
         finally:
-            # An async generator that is dropped is closed "some time later"; a run is not.
-            await driving.aclose()
+            await chunks.aclose()
 
     async def abatch(
         self,
@@ -366,12 +494,12 @@ class Pregel:
         config: RunnableConfig | Sequence[RunnableConfig] | None = None,
         *,
         return_exceptions: bool = False,
-        stream_mode: StreamMode | Sequence[StreamMode] = "values",
+        stream_mode: Modes = "values",
         **options: Unpack[RunOptions],
     ) -> list[Any]:
         """`batch` on the running event loop."""
         configs = spread_config(config, len(inputs))
-        limit = (configs[0] or {}).get("max_concurrency") if configs else None
+        limit = merged(self.config, configs[0]).get("max_concurrency") if configs else None
         gate = asyncio.Semaphore(limit or len(inputs) or 1)
 
         async def one(input: Any, config: RunnableConfig | None) -> Any:
@@ -381,11 +509,16 @@ class Pregel:
         calls = (one(input, each) for input, each in zip(inputs, configs, strict=True))
         return list(await asyncio.gather(*calls, return_exceptions=return_exceptions))
 
-    def driver(self, config: RunnableConfig | None) -> Driver:
-        return Driver(self.checkpointer, (config or {}).get("max_concurrency"))
+    def reader(self, mode: Modes, options: RunOptions) -> Reader:
+        return Reader(mode, options.get("print_mode", ()), options.get("version", "v1"))
 
-    def async_driver(self, config: RunnableConfig | None) -> AsyncDriver:
-        return AsyncDriver(self.checkpointer, (config or {}).get("max_concurrency"))
+    def driver(self, config: RunnableConfig | None, reader: Reader) -> Driver:
+        limit = merged(self.config, config).get("max_concurrency")
+        return Driver(self.checkpointer, limit, reader.live)
+
+    def async_driver(self, config: RunnableConfig | None, reader: Reader) -> AsyncDriver:
+        limit = merged(self.config, config).get("max_concurrency")
+        return AsyncDriver(self.checkpointer, limit, reader.live)
 
     # ------------------------------------------------------------ threads
 
@@ -422,7 +555,7 @@ class Pregel:
         saver, config = self.address(config)
         program = history_program(self.layout, config, filter, before, limit)
         driving = Driver(saver).drive(program)
-        return each(driving, lambda emitted: emitted.payload)
+        return snapshots(driving)
 
     def update_state(
         self,
@@ -516,28 +649,28 @@ class Pregel:
                 "No checkpointer set: this graph keeps no threads. "
                 "Compile it with one, such as compile(checkpointer=InMemorySaver())."
             )
-        config = prepared(config)
+        config = merged(self.config, config)
         require_thread(config, to_run=False)
         return self.checkpointer, config
 
 
-def each(
-    driving: Generator[Emit, None, Any], shape: Callable[[Emit], Any]
-) -> Generator[Any, None, None]:
-    """What a driver yields, in the shape that the reader wants.
-
-    Closing it closes the driver, so that what goes wrong then reaches who closes.
-    """
+def snapshots(driving: Generator[Emit, None, Any]) -> Generator[Any, None, None]:
+    """The snapshots that a history tells. Closing it closes the driver."""
     try:
         for emitted in driving:
-            yield shape(emitted)
+            yield emitted.payload
     finally:
         driving.close()
 
 
-def chunk(emitted: Emit, mode: StreamMode | Sequence[StreamMode]) -> Any:
-    """What the reader of a stream gets: bare for one mode, labelled for a list of modes."""
-    return emitted.payload if isinstance(mode, str) else (emitted.mode, emitted.payload)
+def as_context(given: Any, schema: Any | None) -> Any:
+    """A call's context: a dict becomes what the graph's schema makes of it (MR-04).
+
+    Raises what the schema raises. A TypedDict is a dict already.
+    """
+    if not isinstance(given, dict) or not isinstance(schema, type) or issubclass(schema, dict):
+        return given
+    return schema(**given)
 
 
 def spread_config(

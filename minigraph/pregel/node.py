@@ -55,31 +55,46 @@ class Surroundings(Protocol):
     def config(self) -> RunnableConfig:
         """The task's config (MR-06)."""
 
+    @property
+    def runtime(self) -> Any:
+        """The task's run-time object (MR-02)."""
+
+    def write(self, chunk: Any) -> None:
+        """Tell the reader of the stream ``custom`` (ST-17)."""
+
     def read(self, selection: Selection, writes: Sequence[Write]) -> Any:
         """The state as this task left it: the super-step's start plus its own `writes`."""
+
+
+GIVEN: Final[Mapping[str, str]] = {"config": "config", "runtime": "runtime", "writer": "write"}
+"""Parameters that are given by name: the name → what of the surroundings it is."""
 
 
 class UserFunction:
     """A callable of the user's, and what must be known to call it.
 
     Functions, methods, partials, classes with ``__call__`` and their async kinds are all
-    fine. A parameter called ``config`` receives the task's config (MR-05).
+    fine. The first parameter receives the state. Others are given by their names: ``config``,
+    ``runtime``, and ``writer``, which tells the stream ``custom`` something (MR-05).
 
-    >>> UserFunction(lambda state, config: None).wants_config
-    True
+    >>> UserFunction(lambda state, config: None).wants
+    (('config', 'config'),)
     """
 
-    __slots__ = ("function", "is_async", "name", "wants_config")
+    __slots__ = ("function", "is_async", "name", "wants")
 
     def __init__(self, function: Callable[..., Any], name: str | None = None) -> None:
         self.function = function
         self.name = name or function_name(function)
         self.is_async = is_coroutine_function(function)
-        self.wants_config = "config" in parameter_names(function)
+        further = parameter_names(function)[1:]
+        self.wants = tuple((name, GIVEN[name]) for name in GIVEN if name in further)
 
     def call(self, value: Any, surroundings: Surroundings, chooses: bool = False) -> Call:
         """The call of this function with a value."""
-        keywords = {"config": surroundings.config} if self.wants_config else NO_KEYWORDS
+        keywords: Mapping[str, Any] = NO_KEYWORDS
+        if self.wants:
+            keywords = {name: getattr(surroundings, source) for name, source in self.wants}
         return new_record(Call, (self.function, (value,), keywords, self.is_async, chooses))
 
 
@@ -142,6 +157,7 @@ class PregelNode:
         channels: what it reads.
         mapper: from what was read to what the function receives.
         bound: the function; ``None`` passes the input on.
+        then: functions that go on with what it returned, one after the other.
         writers: from the result to writes, in order.
         edges: what it writes whatever it returned: its static edges.
         routes: conditional edges, taken last.
@@ -153,6 +169,7 @@ class PregelNode:
     channels: Selection
     mapper: Callable[[Any], Any] | None = None
     bound: UserFunction | None = None
+    then: tuple[UserFunction, ...] = ()
     writers: tuple[Writer, ...] = ()
     edges: tuple[Write, ...] = ()
     routes: tuple[Route, ...] = ()
@@ -167,7 +184,7 @@ class PregelNode:
     @property
     def async_functions(self) -> list[str]:
         """Names of the functions in here that only an async run can call."""
-        functions = [self.bound, *(route.path for route in self.routes)]
+        functions = [self.bound, *self.then, *(route.path for route in self.routes)]
         return [f.name for f in functions if f is not None and f.is_async]
 
     def work(
@@ -200,6 +217,8 @@ class PregelNode:
                 value = self.mapper(value)
             if self.bound is not None:
                 value = yield self.bound.call(value, surroundings)
+            for function in self.then:
+                value = yield function.call(value, surroundings)
         writes: list[Write] = []
         for writer in self.writers:
             writes += writer(value)

@@ -79,7 +79,7 @@ def plan(
     Rules: SS-02, SS-22, SS-23, SS-30, SS-31, CS-32.
     """
     tasks: list[Task] = []
-    around = child_namespace(namespace, "")
+    around = child_namespace(namespace, "") if namespace else ""
     for index, send in enumerate(state.readable.get(TASKS, ())):
         node = layout.nodes.get(send.node) if is_send_to_a_name(send) else None
         if node is not None:

@@ -21,8 +21,8 @@ The generator's return value is the result of the run. With the same functions i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from minigraph.checkpoint.base.records import CheckpointTuple
 from minigraph.config import at_checkpoint, recursion_limit
@@ -59,9 +59,16 @@ from minigraph.pregel.effects import (
     View,
     Warn,
 )
+from minigraph.pregel.events import (
+    checkpoint_event,
+    debug_event,
+    task_event,
+    task_result_event,
+    update_event,
+)
 from minigraph.pregel.identity import path_text
 from minigraph.pregel.interrupts import Breakpoints, holds
-from minigraph.pregel.io import input_writes, written_values
+from minigraph.pregel.io import input_writes
 from minigraph.pregel.layout import Layout
 from minigraph.pregel.live import Changes, LiveState, Version, hydrate
 from minigraph.pregel.node import Write
@@ -104,6 +111,7 @@ class Request(NamedTuple):
         modes: the stream modes that somebody reads; nothing else is emitted.
         stop_before, stop_after: nodes to stop at, see `interrupts`.
         has_saver: whether there is a saver. Without one nothing is loaded or saved.
+        context: for the nodes, see `minigraph.runtime`.
     """
 
     input: Any
@@ -113,6 +121,7 @@ class Request(NamedTuple):
     has_saver: bool
     stop_before: Breakpoints = ()
     stop_after: Breakpoints = ()
+    context: Any = None
 
 
 def run(layout: Layout, request: Request, environment: Environment) -> Program:
@@ -125,14 +134,23 @@ def run(layout: Layout, request: Request, environment: Environment) -> Program:
     machine = Run(layout, request, environment)
     yield from machine.load()
     yield from machine.begin()
-    while tasks := machine.next_tasks():
+    ran: list[Task] = []
+    while True:
+        tasks = machine.next_tasks()
+        if machine.tells_checkpoints:
+            yield from machine.tell_checkpoint(tasks)
+        if request.stop_after and ran and holds(request.stop_after, ran, machine.state):
+            yield from machine.tell_breakpoint()
+            break
+        if machine.step > machine.last_step:
+            machine.give_up()
+        if not tasks:
+            break
         if request.stop_before and holds(request.stop_before, tasks, machine.state):
             yield from machine.tell_breakpoint()
             break
         yield from machine.super_step(tasks)
-        if request.stop_after and holds(request.stop_after, tasks, machine.state):
-            yield from machine.tell_breakpoint()
-            break
+        ran = tasks
     return machine.result()
 
 
@@ -151,13 +169,23 @@ class Run:
         self.limit = recursion_limit(request.config)
         self.last_step = -1
         self.loaded: CheckpointTuple | None = None
+        self.metadata: Mapping[str, Any] = {}
+        self.parent_config: RunnableConfig | None = None
         self.unsaved_versions: dict[str, Version] = {}
         self.finished: dict[str, Sequence[Write]] = {}
+        self.errors: dict[str, Any] = {}
         self.known_changes: Changes | None = None
         self.stopped = False
-        self.tells_updates = "updates" in request.modes
-        self.tells_values = "values" in request.modes
-        self.keeps_records = request.has_saver or self.tells_updates
+        modes = request.modes
+        self.tells_values = "values" in modes
+        self.tells_updates = "updates" in modes
+        self.tells_tasks = not modes.isdisjoint(("tasks", "debug"))
+        self.tells_ends = self.tells_updates or self.tells_tasks
+        # Where nothing is kept there are no checkpoints to tell of.
+        self.tells_checkpoints = request.has_saver and not modes.isdisjoint(
+            ("checkpoints", "debug")
+        )
+        self.keeps_records = request.has_saver or self.tells_ends
         # If the output can only change by being written to, and nobody looks at it meanwhile,
         # it is enough to read it once, at the end, instead of after every super-step.
         self.reads_output_late = not self.tells_values and request.output.members <= layout.lasting
@@ -178,6 +206,8 @@ class Run:
         self.state = hydrate(self.layout, self.loaded.checkpoint if self.loaded else None)
         if self.loaded is not None:
             self.checkpoint_id = self.loaded.checkpoint["id"]
+            self.metadata = self.loaded.metadata
+            self.parent_config = self.loaded.parent_config
             self.step = self.loaded.metadata.get("step", -2) + 1
         else:
             self.checkpoint_id = self.environment.new_id(-2)
@@ -202,6 +232,7 @@ class Run:
             yield from self.fork()
         else:
             self.finished = finished_writes(self.loaded)
+            self.errors = stored_errors(self.loaded)
             if self.is_stuck():
                 yield from self.fork()
         yield from self.tell_values()
@@ -261,8 +292,10 @@ class Run:
         Its tasks get new ids, so none of them counts as finished (TT-04).
         """
         self.finished = {}
-        self.state.updated = None
+        self.errors = {}
+        updated, self.state.updated = self.state.updated, None
         yield from self.save("fork")
+        self.state.updated = updated
         self.step += 1
 
     def take_input(self) -> Part:
@@ -283,7 +316,9 @@ class Run:
         self.state.updated = None  # ask every node, so that none of the waiting is overlooked
         done = [TaskWrites(task.path, task.name, (), task.triggers) for task in self.next_tasks()]
         done.append(TaskWrites((), INPUT, writes, ()))
-        self.absorb(update(self.layout, self.state, done, self.environment.next_version))
+        changes = update(self.layout, self.state, done, self.environment.next_version)
+        self.state.absorb(changes)
+        self.unsaved_versions.update(changes.versions)
         if self.request.has_saver:
             yield from self.save("input")
         self.step += 1
@@ -292,17 +327,19 @@ class Run:
 
     def next_tasks(self) -> list[Task]:
         """The plan of the next super-step."""
-        if self.step > self.last_step:
-            raise GraphRecursionError(
-                message_with_code(
-                    f"The run used up its recursion_limit of {self.limit} super-steps without "
-                    f"coming to an end (super-step {self.step} was next; a run that is to end "
-                    "needs one to spare). Raise `recursion_limit` in the config, or look for a "
-                    "loop that never leaves.",
-                    ErrorCode.GRAPH_RECURSION_LIMIT,
-                )
-            )
         return plan(self.layout, self.state, self.checkpoint_id, self.step, self.namespace)
+
+    def give_up(self) -> NoReturn:
+        """Refuse to go on for ever (SS-41)."""
+        raise GraphRecursionError(
+            message_with_code(
+                f"The run used up its recursion_limit of {self.limit} super-steps without "
+                f"coming to an end (super-step {self.step} was next; a run that is to end "
+                "needs one to spare). Raise `recursion_limit` in the config, or look for a "
+                "loop that never leaves.",
+                ErrorCode.GRAPH_RECURSION_LIMIT,
+            )
+        )
 
     def super_step(self, tasks: list[Task]) -> Part:
         """Run the tasks that have not finished yet, then make one state of all their writes.
@@ -310,14 +347,14 @@ class Run:
         When a task fails, the others that run are still taken in; then its error is raised.
         """
         waiting = {task.id: task for task in tasks if task.id not in self.finished}
-        if self.tells_updates and self.finished:
-            for task in tasks:
-                if task.id in self.finished:
-                    yield from self.tell_update(task, cached=True)
+        if self.tells_ends:
+            yield from self.tell_start(tasks)
         failure: BaseException | None = None
         try:
             if waiting:
-                view = new_record(View, (self.config, self.step, self.state, None))
+                view = new_record(
+                    View, (self.config, self.step, self.state, None, self.request.context)
+                )
                 yield new_record(Start, ([*waiting.values()], view))
             while waiting and (outcome := (yield NEXT)) is not None:
                 task = self.ended(waiting, outcome)
@@ -372,8 +409,8 @@ class Run:
                 error = problem
             else:
                 self.finished[task.id] = outcome.writes
-                if self.tells_updates:
-                    yield from self.tell_update(task)
+                if self.tells_ends:
+                    yield from self.tell_end(task, outcome.writes)
                 return None
         else:
             error = outcome.error
@@ -386,6 +423,8 @@ class Run:
             except Exception as problem:
                 # The run fails anyway; what matters is that its siblings are still taken in.
                 add_note(error, f"This error could not be stored: {problem!r}")
+        if self.tells_ends:
+            yield from self.tell_end(task, (), error)
         return error
 
     def stop(self, tasks: list[Task], waiting: dict[str, Task]) -> Part:
@@ -410,12 +449,14 @@ class Run:
             add_note(error, f"At the end of super-step {self.step}; none of its writes counts.")
             yield from self.blame(tasks, error)
             raise
-        self.absorb(changes)
+        self.state.absorb(changes)
+        self.unsaved_versions.update(changes.versions)
         if changes.ignored or TASKS in self.state.readable:
             yield from self.warn_of_what_is_ignored(changes)
         # What was emptied is no news, and neither is a write that changed nothing.
         news = not self.request.output.members.isdisjoint(changes.updated)
         self.finished = {}
+        self.errors = {}
         if self.request.has_saver:
             save = self.checkpoint_saved("loop")
             try:
@@ -474,11 +515,6 @@ class Run:
         ]
         return update(self.layout, self.state, done, self.environment.next_version)
 
-    def absorb(self, changes: Changes) -> None:
-        """Make `changes` the present state."""
-        self.state.absorb(changes)
-        self.unsaved_versions.update(changes.versions)
-
     # ------------------------------------------------------------ saving and telling
 
     def save(self, source: str) -> Part:
@@ -499,6 +535,10 @@ class Run:
     def moved_to(self, save: Save) -> None:
         """The checkpoint is stored, so it is where the run stands."""
         self.checkpoint_id = save.checkpoint["id"]
+        self.metadata = save.metadata
+        self.parent_config = (
+            save.config if save.config["configurable"].get("checkpoint_id") else None
+        )
         self.config = at_checkpoint(self.config, self.checkpoint_id)
         self.unsaved_versions = {}
 
@@ -517,13 +557,53 @@ class Run:
         untracked = self.layout.untracked
         return Send(value.node, {k: v for k, v in value.arg.items() if k not in untracked})
 
-    def tell_update(self, task: Task, cached: bool = False) -> Part:
-        """Tell what a task wrote (ST-11, ST-13)."""
-        if not self.stopped and not task.node.hidden:
-            chunk = {task.name: written_values(self.finished[task.id], self.request.output)}
-            if cached:
-                chunk["__metadata__"] = {"cached": True}
-            yield Emit("updates", chunk)
+    def tell_start(self, tasks: Sequence[Task]) -> Part:
+        """Tell which tasks begin; and what those wrote that have finished before (ST-13)."""
+        shown = [task for task in tasks if not task.node.hidden]
+        if self.tells_tasks:
+            for task in shown:
+                yield from self.tell("tasks", "task", task_event(task, self.request.config))
+        if self.tells_updates and self.finished:
+            for task in shown:
+                if (writes := self.finished.get(task.id)) is not None:
+                    event = update_event(task, writes, self.request.output, cached=True)
+                    yield Emit("updates", event)
+
+    def tell_end(
+        self, task: Task, writes: Sequence[Write], error: BaseException | None = None
+    ) -> Part:
+        """Tell what a task wrote, or its error (ST-11, ST-14, ST-20)."""
+        if self.stopped or task.node.hidden:
+            return
+        if self.tells_updates and error is None:
+            yield Emit("updates", update_event(task, writes, self.request.output))
+        if self.tells_tasks:
+            event = task_result_event(task, writes, self.layout.stream_channels, error)
+            yield from self.tell("tasks", "task_result", event)
+
+    def tell_checkpoint(self, tasks: Sequence[Task]) -> Part:
+        """Tell where the run stands, and what runs next (ST-15)."""
+        values = self.state.read(self.layout.stream_channels)
+        event = checkpoint_event(
+            config=self.config,
+            parent_config=self.parent_config,
+            values=None if values is MISSING else values,
+            metadata=self.metadata,
+            tasks=tasks,
+            finished=self.finished,
+            errors=self.errors,
+            shown=self.layout.stream_channels,
+        )
+        yield from self.tell("checkpoints", "checkpoint", event, self.step - 1)
+
+    def tell(self, mode: str, type: str, payload: Any, step: int | None = None) -> Part:
+        """Tell an event to those who read its mode, and to those who read ``debug`` (ST-16)."""
+        if mode in self.request.modes:
+            yield Emit(mode, payload)
+        if "debug" in self.request.modes:
+            now = self.environment.now()
+            number = self.step if step is None else step
+            yield Emit("debug", debug_event(number, now, type, payload))
 
     def tell_values(self) -> Part:
         """Tell the state, and remember it as the result so far (ST-04, ST-10)."""
@@ -553,6 +633,12 @@ def node_names(nodes: Iterable[str]) -> list[str]:
     ['a', 'b']
     """
     return sorted(name for name in nodes if name != START)
+
+
+def stored_errors(saved: CheckpointTuple | None) -> dict[str, Any]:
+    """The errors of tasks that have failed, by task id, from what is stored (CP-22)."""
+    pending = (saved and saved.pending_writes) or ()
+    return {task_id: value for task_id, channel, value in pending if channel == ERROR}
 
 
 def finished_writes(saved: CheckpointTuple | None) -> dict[str, Sequence[Write]]:

@@ -28,7 +28,7 @@ from typing import Any, Final, TypeAlias
 
 from minigraph.context import running_task
 from minigraph.errors import NodeCancelledError
-from minigraph.pregel.effects import Failed, Finished, View
+from minigraph.pregel.effects import Emit, Failed, Finished, View
 from minigraph.pregel.node import Call
 from minigraph.pregel.plan import Task
 from minigraph.pregel.running import Running
@@ -49,9 +49,13 @@ QUICK: Final = 0.001
 """Seconds that a path function may take and still be called on the event loop."""
 
 
-def perform(task: Task, view: View) -> Outcome:
+Tell: TypeAlias = Callable[[Emit], None]
+"""Takes what a task says to the reader of the stream, at any time and from any thread."""
+
+
+def perform(task: Task, view: View, tell: Tell | None = None) -> Outcome:
     """Walk through one task, calling sync user code."""
-    running = Running(task, view)
+    running = Running(task, view, tell)
     running_task.set(running)
     walk = running.walk()
     answer: Any = None
@@ -87,10 +91,10 @@ def cancelled(task: Task, error: asyncio.CancelledError) -> NodeCancelledError:
 
 
 async def perform_async(
-    task: Task, view: View, call_sync: Callable[[Call], Awaitable[Any]]
+    task: Task, view: View, call_sync: Callable[[Call], Awaitable[Any]], tell: Tell | None = None
 ) -> Outcome:
     """Walk through one task, awaiting async user code and handing on sync code."""
-    running = Running(task, view)
+    running = Running(task, view, tell)
     running_task.set(running)
     walk = running.walk()
     answer: Any = None
@@ -172,12 +176,15 @@ class ThreadRunner:
 
     Args:
         limit: how many tasks may run at the same time; ``None`` for `MAX_THREADS`.
+        live: somebody reads what tasks say while they work, so `next` must be free to tell it.
     """
 
-    def __init__(self, limit: int | None) -> None:
+    def __init__(self, limit: int | None, live: bool = False) -> None:
         self.limit = limit or MAX_THREADS
+        self.live = live
         self.waiting: deque[tuple[Context, Task, View]] = deque()
-        self.outcomes: SimpleQueue[Outcome | BaseException | None] = SimpleQueue()
+        self.outcomes: SimpleQueue[Outcome | Emit | BaseException | None] = SimpleQueue()
+        self.tell = self.outcomes.put if live else None
         self.on_threads = 0  # tasks that threads have taken, or will
         self.workers = 0  # threads that look for tasks
         self.pool: ThreadPoolExecutor | None = None
@@ -187,7 +194,8 @@ class ThreadRunner:
         self.patient = True
         for task in tasks:
             self.waiting.append((copy_context(), task, view))
-        if len(tasks) > 1 or self.on_threads:  # else it is alone, and will run in `next`
+        # A task alone runs in `next`, unless `next` has to listen to what it says.
+        if len(tasks) > 1 or self.on_threads or self.live:
             self.on_threads += len(tasks)
             for _ in range(min(len(tasks), self.limit, FIRST_THREADS) - self.workers):
                 self.hire()
@@ -207,13 +215,16 @@ class ThreadRunner:
                 self.outcomes.put(None)  # this thread goes home
                 return
             try:
-                self.outcomes.put(context.run(perform, task, view))
+                self.outcomes.put(context.run(perform, task, view, self.tell))
             except BaseException as error:
                 # A thread that dies silently would be waited for forever.
                 self.outcomes.put(error)
 
-    def next(self) -> Outcome | None:
-        """The outcome of the next task to end; None when there is nothing to wait for."""
+    def next(self) -> Outcome | Emit | None:
+        """The outcome of the next task to end, or what one says before that.
+
+        None when there is nothing to wait for.
+        """
         while self.on_threads:
             try:
                 # More threads are hired only while there is nothing else to do: a thousand quick
@@ -228,6 +239,8 @@ class ThreadRunner:
             if outcome is None:
                 self.workers -= 1
                 continue
+            if isinstance(outcome, Emit):
+                return outcome
             self.on_threads -= 1
             if isinstance(outcome, BaseException):
                 raise outcome
@@ -258,13 +271,16 @@ class LoopRunner:
 
     Args:
         limit: how many tasks may run at the same time; ``None`` for no limit.
+        live: somebody reads what tasks say while they work.
     """
 
-    def __init__(self, limit: int | None) -> None:
+    def __init__(self, limit: int | None, live: bool = False) -> None:
         self.limit = limit
+        self.live = live
+        self.loop = asyncio.get_running_loop() if live else None
         self.waiting: deque[tuple[Context, Task, View]] = deque()
         self.running: dict[str, asyncio.Task[None]] = {}
-        self.outcomes: deque[Outcome] = deque()
+        self.outcomes: deque[Outcome | Emit] = deque()
         self.wake: asyncio.Future[None] | None = None
         self.pool: ThreadPoolExecutor | None = None
         self.is_quick: dict[int, bool] = {}
@@ -275,7 +291,7 @@ class LoopRunner:
         # The context is the caller's, so it is copied here: `fill` may run inside another task.
         for task in tasks:
             self.waiting.append((copy_context(), task, view))
-        self.alone = len(self.waiting) == 1 and not self.running
+        self.alone = len(self.waiting) == 1 and not self.running and not self.live
         if not self.alone:  # else it will run in `next`
             self.fill()
 
@@ -293,7 +309,8 @@ class LoopRunner:
         self.filling = False
 
     async def attempt(self, task: Task, view: View) -> None:
-        self.report(task.id, await perform_async(task, view, self.call_sync))
+        tell = self.tell if self.live else None
+        self.report(task.id, await perform_async(task, view, self.call_sync, tell))
 
     def ended(self, task_id: str, running: asyncio.Task[None]) -> None:
         """Report a task that could not report itself: it was cancelled, or escaped."""
@@ -303,10 +320,25 @@ class LoopRunner:
 
     def report(self, task_id: str, outcome: Outcome) -> None:
         self.running.pop(task_id, None)
-        self.outcomes.append(outcome)
+        self.put(outcome)
         self.fill()
+
+    def put(self, told: Outcome | Emit) -> None:
+        """Let `next` have this, and wake it if it waits."""
+        self.outcomes.append(told)
         if self.wake is not None and not self.wake.done():
             self.wake.set_result(None)
+
+    def tell(self, emit: Emit) -> None:
+        """What a task says; sync nodes say it from their threads."""
+        try:
+            here = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        if here is self.loop:
+            self.put(emit)
+        elif self.loop is not None and not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(self.put, emit)
 
     async def call_sync(self, call: Call) -> Any:
         """Call sync user code without holding up the loop.
@@ -340,8 +372,11 @@ class LoopRunner:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self.pool, copy_context().run, timed, call)
 
-    async def next(self) -> Outcome | None:
-        """The outcome of the next task to end; None when there is nothing to wait for."""
+    async def next(self) -> Outcome | Emit | None:
+        """The outcome of the next task to end, or what one says before that.
+
+        None when there is nothing to wait for.
+        """
         if self.alone:
             self.alone = False
             return await self.attend(*self.waiting.popleft())

@@ -7,26 +7,28 @@ asks: most nodes never look at their config.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from minigraph.constants import PUSH
-from minigraph.pregel.effects import View
+from minigraph.pregel.effects import Emit, View
 from minigraph.pregel.io import read_after
 from minigraph.pregel.node import Call, Write
 from minigraph.pregel.plan import Task
 from minigraph.pregel.selection import Selection
+from minigraph.runtime import Runtime
 from minigraph.types import RunnableConfig
 
 
 class Running:
     """One task at work, seen from the inside."""
 
-    __slots__ = ("_config", "task", "view")
+    __slots__ = ("_config", "emit", "task", "view")
 
-    def __init__(self, task: Task, view: View) -> None:
+    def __init__(self, task: Task, view: View, emit: Callable[[Emit], None] | None = None) -> None:
         self.task = task
         self.view = view
+        self.emit = emit  # None: nobody reads
         self._config: RunnableConfig | None = None
 
     @property
@@ -34,6 +36,14 @@ class Running:
         if self._config is None:
             self._config = task_config(self.task, self.view)
         return self._config
+
+    @property
+    def runtime(self) -> Runtime[Any]:
+        return Runtime(context=self.view.context, stream_writer=self.write)
+
+    def write(self, chunk: Any) -> None:
+        if self.emit is not None:
+            self.emit(Emit("custom", chunk))
 
     def read(self, selection: Selection, writes: Sequence[Write]) -> Any:
         return read_after(self.view.state, writes, selection)

@@ -57,7 +57,7 @@ TRIGGERS = attrgetter("triggers")
 def update(
     layout: Layout,
     state: LiveState,
-    tasks: Iterable[TaskWrites],
+    tasks: Sequence[TaskWrites],
     next_version: Callable[[Version | None], Version],
 ) -> Changes:
     """The changes that the writes of one super-step make to `state`.
@@ -73,7 +73,7 @@ def update(
 
     Rules: SS-02, SS-10, SS-20 to SS-25.
     """
-    ordered = in_order(tasks)
+    ordered = tasks if len(tasks) == 1 else in_order(tasks)
     seen, batches, ignored = collect(state, ordered)
     version = next_version(state.newest)
     channels = state.channels
@@ -127,13 +127,10 @@ def refusal(channel: str, tasks: Iterable[TaskWrites]) -> str:
 
 def in_order(tasks: Iterable[TaskWrites]) -> list[TaskWrites]:
     """The tasks in the order in which their writes are applied: by the text of their path."""
-    ordered = list(tasks)
-    if len(ordered) > 1:
-        ordered.sort(key=lambda task: path_text(task.path[:3]))
-    return ordered
+    return sorted(tasks, key=lambda task: path_text(task.path[:3]))
 
 
-def used_triggers(tasks: Iterable[TaskWrites], consumed: frozenset[str]) -> Iterable[str]:
+def used_triggers(tasks: Sequence[TaskWrites], consumed: frozenset[str]) -> Iterable[str]:
     """The triggers of these tasks that want to know that they were used."""
     return consumed.intersection(trigger for task in tasks for trigger in task.triggers)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any, Literal, TypedDict
 
 import pytest
@@ -26,6 +27,18 @@ def test_names_of_channels() -> None:
     """SG-10: a join's names follow the order given."""
     assert branch_channel("b") == "branch:to:b"
     assert join_channel(["b", "a"], "c") == "join:b+a:c"
+
+
+class Names(str, Enum):  # noqa: UP042  # such as people have
+    B = "b"
+
+
+def test_names_from_an_enum() -> None:
+    """A member of an enum of texts is the text, and not what it is shown as."""
+    assert branch_channel(Names.B) == "branch:to:b"
+    assert join_channel([Names.B, "a"], Names.B) == "join:b+a:b"
+    assert command_routes(Command(goto=Names.B)) == [B]
+    assert BranchSpec(lambda state: None, None, None).writes("a", [Names.B]) == [B]
 
 
 def test_go_to() -> None:
@@ -78,22 +91,22 @@ def test_a_goto_that_is_no_place(goto: Any) -> None:
 
 class TestDeclare:
     def test_without_a_map_a_choice_is_a_name(self) -> None:
-        spec = BranchSpec.declare(lambda state: "b", None)
+        spec = BranchSpec.declare("a", lambda state: "b", None)
         assert (spec.ends, spec.schema) == (None, None)
 
     def test_with_a_dict(self) -> None:
         ends = {True: "b", False: END}
-        assert BranchSpec.declare(lambda state: True, ends).ends == ends
+        assert BranchSpec.declare("a", lambda state: True, ends).ends == ends
 
     def test_with_a_list(self) -> None:
         """SG-51: of names, which then stand for themselves."""
-        assert BranchSpec.declare(lambda state: "b", ["b", END]).ends == {"b": "b", END: END}
+        assert BranchSpec.declare("a", lambda state: "b", ["b", END]).ends == {"b": "b", END: END}
 
     def test_with_an_iterator(self) -> None:
         """SG-51: it is read once, and every name still stands for itself."""
         names = ["a", "b", "c", END]
         for path_map in (iter(names), (name for name in names), dict.fromkeys(names).keys()):
-            spec = BranchSpec.declare(lambda state: "b", path_map)  # type: ignore[arg-type]
+            spec = BranchSpec.declare("a", lambda state: "b", path_map)  # type: ignore[arg-type]
             assert spec.ends == {"a": "a", "b": "b", "c": "c", END: END}
 
     def test_with_an_annotation(self) -> None:
@@ -102,9 +115,32 @@ class TestDeclare:
         def path(state: State) -> Literal["b", "c"]:
             return "b"
 
-        assert BranchSpec.declare(path, None).ends == {"b": "b", "c": "c"}
-        assert BranchSpec.declare(path, {"b": "z"}).ends == {"b": "z"}
-        assert BranchSpec.declare(path, None).schema is State
+        assert BranchSpec.declare("a", path, None).ends == {"b": "b", "c": "c"}
+        assert BranchSpec.declare("a", path, {"b": "z"}).ends == {"b": "z"}
+        assert BranchSpec.declare("a", path, None).schema is State
+
+    def test_with_an_empty_map(self) -> None:
+        """SG-51, observed: it says nothing, and is taken for none."""
+
+        def path(state: State) -> Literal["b"]:
+            return "b"
+
+        for path_map in ({}, [], ()):
+            assert BranchSpec.declare("a", path, path_map).ends == {"b": "b"}
+            assert BranchSpec.declare("a", lambda state: "b", path_map).ends is None
+
+    @pytest.mark.parametrize("path_map", ["b", "bc", 5, True, object()])
+    def test_a_map_of_another_kind(self, path_map: Any) -> None:
+        """SG-51: a text is no list of its letters."""
+        with pytest.raises(TypeError, match="The path_map of the branch after 'a' must be a dict"):
+            BranchSpec.declare("a", lambda state: "b", path_map)
+
+    @pytest.mark.parametrize("end", [None, 5, ["b", "c"], Send("b", 1), test_go_to])
+    def test_a_map_that_does_not_lead_to_names(self, end: Any) -> None:
+        """SG-51: told where it is declared."""
+        for path_map in ({True: end}, ["b", end]):
+            with pytest.raises(TypeError, match="it must lead to nodes by their names"):
+                BranchSpec.declare("a", lambda state: True, path_map)
 
 
 class TestWrites:
@@ -157,9 +193,15 @@ class TestWrites:
         with pytest.raises(TypeError, match="which cannot be a key of its path_map"):
             spec.writes("a", {"x": 1})
 
-    @pytest.mark.parametrize("choice", [None, START, ["b", None], [START]])
+    @pytest.mark.parametrize(
+        "choice",
+        [
+            *[None, START, ["b", None], [START], True, 5, {"b": 1}, {"b"}, [["b"]], test_go_to],
+            *[Command(goto="b"), iter(["b"])],
+        ],
+    )
     def test_no_destination(self, choice: Any) -> None:
-        """SG-52."""
+        """SG-52: without a map, neither is anything that is not a name or a Send."""
         with pytest.raises(ValueError, match=r"after 'a' chose .*, which is no destination"):
             BranchSpec(lambda state: None, None, None).writes("a", choice)
 

