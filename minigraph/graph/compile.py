@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from minigraph.channels.base import BaseChannel
 from minigraph.channels.ephemeral_value import EphemeralValue
@@ -49,6 +49,7 @@ from minigraph.graph.schema import (
 )
 from minigraph.pregel.interrupts import Breakpoints
 from minigraph.pregel.io import read_after
+from minigraph.pregel.layout import InputCheck
 from minigraph.pregel.live import LiveState
 from minigraph.pregel.main import Pregel
 from minigraph.pregel.node import PregelNode, Route, UserFunction, Write, Writer
@@ -201,19 +202,12 @@ def nodes_of(declared: Declaration) -> dict[str, PregelNode]:
     return nodes
 
 
-class InputCheck(Protocol):
-    """Raises for an input that a graph cannot take."""
-
-    def __call__(self, input: Any, state: LiveState | None = None) -> None:
-        """Look at an input, and at the state that it comes to, if that is known."""
-
-
 def input_check(declared: Declaration, nodes: Mapping[str, PregelNode]) -> InputCheck | None:
     """What a graph has to say to an input before it is stored; None if it takes anything.
 
     It refuses, with `InvalidUpdateError`, what is neither a dict nor an object with a field that
     the graph knows (SG-44). Where the input schema is pydantic's, it has the values validated.
-    And when the state is known, it makes what the first nodes will be given. So an input that
+    And it makes what the first nodes will be given. So an input that
     nobody could read is refused while nothing has happened yet, by the same error (SG-61).
     """
     schema = declared.input_schema
@@ -232,7 +226,7 @@ def input_check(declared: Declaration, nodes: Mapping[str, PregelNode]) -> Input
     reading += [(route.selection, route.mapper) for route in nodes[START].routes]
     readers = [(selection, make) for selection, make in dict.fromkeys(reading) if make is not None]
 
-    def check(input: Any, state: LiveState | None = None) -> None:
+    def check(input: Any, state: LiveState) -> None:
         if type(input) is dict and judge is None and not readers:
             return
         writes = updates_of(START, keys, input)
@@ -245,9 +239,8 @@ def input_check(declared: Declaration, nodes: Mapping[str, PregelNode]) -> Input
         try:
             if judge is not None:
                 check_values(judge, {name: v for name, v in writes if name in validated})
-            if state is not None:
-                for selection, make in readers:
-                    make(read_after(state, writes, selection))
+            for selection, make in readers:
+                make(read_after(state, writes, selection))
         except Exception as error:
             add_note(error, "The input was refused. Nothing ran, and nothing was stored.")
             raise

@@ -355,16 +355,6 @@ class StateGraph:
         Raises `ValueError` for edges and branches that name unknown nodes, and if nothing
         starts at START; `TypeError` for something that is no saver (SG-20 to SG-34).
         """
-        if checkpointer is not None and not isinstance(checkpointer, BaseCheckpointSaver):
-            received = (
-                f"the class {checkpointer.__name__}: call it"
-                if isinstance(checkpointer, type)
-                else type(checkpointer).__name__
-            )
-            raise TypeError(
-                "Invalid checkpointer provided. Expected an instance of BaseCheckpointSaver, such "
-                f"as InMemorySaver(), or None, but received {received}."
-            )
         self.validate()
         declared = Declaration(
             nodes=dict(self.nodes),

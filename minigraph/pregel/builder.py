@@ -212,6 +212,7 @@ class NodeBuilder:
             writers=(writing(tuple(self.entries)),) if self.entries else (),
             tags=tuple(self.tags),
             metadata=dict(self.metadata),
+            targets=tuple(dict.fromkeys(entry.channel for entry in self.entries)),
         )
 
 

@@ -318,7 +318,7 @@ def wiring(layout: Layout, before: Breakpoints, after: Breakpoints) -> Drawing:
     for channel in layout.input_channels.names:
         write(START, channel)
     for name, node in layout.nodes.items():
-        for channel in dict.fromkeys(channel for channel, _ in node.edges):
+        for channel in dict.fromkeys((*node.targets, *(channel for channel, _ in node.edges))):
             write(name, channel)
     nodes = [
         Node(name, name, noted(name, node.metadata, before=before, after=after))

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from minigraph.constants import PUSH
 from minigraph.pregel.io import result_of, written_values
 from minigraph.pregel.node import Write
 from minigraph.pregel.plan import Task
@@ -43,13 +44,29 @@ def update_event(
 
 def task_event(task: Task, config: RunnableConfig) -> dict[str, Any]:
     """A task begins, for ``tasks`` (ST-14)."""
-    event = {"id": task.id, "name": task.name, "input": task.input, "triggers": task.triggers}
+    event = {
+        "id": task.id,
+        "name": task.name,
+        "input": given_to(task),
+        "triggers": task.triggers,
+    }
     metadata: dict[str, Any] = {**config.get("metadata", {}), **task.node.metadata}
     if tags := [*config.get("tags", ()), *task.node.tags]:
         metadata["tags"] = tags
     if metadata:
         event["metadata"] = metadata
     return event
+
+
+def given_to(task: Task) -> Any:
+    """What a task's node receives: an object of its schema, where that makes objects."""
+    mapper = task.node.mapper
+    if mapper is None or task.path[0] == PUSH:
+        return task.input
+    try:
+        return mapper(task.input)
+    except Exception:  # its task will fail with that, and say so
+        return task.input
 
 
 def task_result_event(

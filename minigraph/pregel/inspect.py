@@ -138,8 +138,11 @@ def snapshot(
 def shown(
     layout: Layout, task: Task, writes: Sequence[Write] | None, errors: Mapping[str, Any]
 ) -> PregelTask:
-    """A task as a snapshot shows it."""
-    result = None if writes is None else result_of(writes, layout.stream_channels)
+    """A task as a snapshot shows it. Where the state is one value, so is the result."""
+    shown = layout.stream_channels
+    result: Any = None if writes is None else result_of(writes, shown)
+    if result is not None and shown.single:
+        result = result.get(shown.names[0])
     fields = (task.id, task.name, task.path, errors.get(task.id), (), None, result)
     return new_record(PregelTask, fields)
 
@@ -169,9 +172,9 @@ def waiting_tasks(layout: Layout, state: Glimpse, saved: CheckpointTuple) -> lis
 
 
 def read_state(layout: Layout, state: Glimpse) -> Any:
-    """The channels that a snapshot shows; an empty dict for a single channel without a value."""
+    """The channels that a snapshot shows; None for a single channel without a value."""
     value = state.read(layout.stream_channels)
-    return {} if value is MISSING else value
+    return None if value is MISSING else value
 
 
 # ---------------------------------------------------------------- editing
@@ -253,6 +256,8 @@ class Editor:
 
     def as_input(self, values: Any) -> Generator[Effect, Any, None]:
         """Store the values as an input that nobody has run yet; what waits is given up (CP-65)."""
+        if self.layout.check_input is not None:
+            self.layout.check_input(values, self.state)
         writes = input_writes(self.layout.input_channels, values)
         if not writes:
             raise InvalidUpdateError(

@@ -10,7 +10,7 @@ changed instead of what exists.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from minigraph.channels.base import BaseChannel
 from minigraph.channels.topic import Topic
@@ -38,6 +38,10 @@ def completed(
             complete[name] = channel = channel.copy()
             channel.key = name
     return complete
+
+
+InputCheck: TypeAlias = Callable[[Any, Any], None]
+"""Looks at an input, and at the `LiveState` into which it is to go. Raises if it cannot be."""
 
 
 class Layout:
@@ -73,7 +77,7 @@ class Layout:
         input_channels: Selection,
         output_channels: Selection,
         stream_channels: Selection,
-        check_input: Callable[[Any], None] | None = None,
+        check_input: InputCheck | None = None,
     ) -> None:
         self.nodes = dict(nodes)
         self.channels = dict(channels)

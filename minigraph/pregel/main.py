@@ -13,7 +13,7 @@ hand.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from copy import copy as shallow_copy
@@ -32,12 +32,12 @@ from minigraph.pregel.drive import AsyncDriver, Driver, afinish, finish
 from minigraph.pregel.effects import Emit, Program
 from minigraph.pregel.inspect import history_program, state_program, update_program
 from minigraph.pregel.interrupts import Breakpoints
-from minigraph.pregel.layout import Layout, completed
+from minigraph.pregel.layout import InputCheck, Layout, completed
 from minigraph.pregel.node import PregelNode
 from minigraph.pregel.program import Environment, Request, run
 from minigraph.pregel.selection import Selection
 from minigraph.pregel.stream import Modes, Reader, modes_of
-from minigraph.pregel.validate import check_breakpoints, check_graph
+from minigraph.pregel.validate import check_breakpoints, check_graph, check_saver
 from minigraph.types import GraphOutput, RunnableConfig, StateSnapshot, StateUpdate, StreamMode
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Pregel:
         interrupt_before_nodes: Breakpoints = (),
         interrupt_after_nodes: Breakpoints = (),
         config: RunnableConfig | None = None,
-        check_input: Callable[[Any], None] | None = None,
+        check_input: InputCheck | None = None,
         context_schema: Any | None = None,
         name: str = "LangGraph",
     ) -> None:
@@ -129,6 +129,7 @@ class Pregel:
         self.output_channels = output_channels
         everything = list(dict.fromkeys((*channels, TASKS)))
         self.stream_channels = everything if stream_channels is None else stream_channels
+        check_saver(checkpointer)
         self.checkpointer = checkpointer
         self.stream_mode = stream_mode
         self.interrupt_before_nodes = interrupt_before_nodes

@@ -162,6 +162,7 @@ class PregelNode:
         edges: what it writes whatever it returned: its static edges.
         routes: conditional edges, taken last.
         tags, metadata: shown to the node in its config.
+        targets: channels that the writers are known to write to; for drawings.
     """
 
     name: str
@@ -175,6 +176,7 @@ class PregelNode:
     routes: tuple[Route, ...] = ()
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    targets: tuple[str, ...] = ()
 
     @property
     def hidden(self) -> bool:

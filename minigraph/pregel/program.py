@@ -306,7 +306,7 @@ class Run:
                 "resume; use update_state to change the state first."
             )
         if self.layout.check_input is not None:
-            self.layout.check_input(self.request.input)
+            self.layout.check_input(self.request.input, self.state)
         writes = input_writes(self.layout.input_channels, self.request.input)
         if not writes:
             raise EmptyInputError(
@@ -401,8 +401,8 @@ class Run:
         error: BaseException
         if isinstance(outcome, Finished):
             try:
-                if self.request.has_saver:
-                    yield self.writes_saved(task, outcome.writes or NOTHING_WRITTEN)
+                if self.request.has_saver and (effect := self.writes_saved(task, outcome.writes)):
+                    yield effect
             except Stopped:
                 raise
             except Exception as problem:
@@ -417,7 +417,7 @@ class Run:
         add_note(error, f"During task with name {task.name!r} and id {task.id!r}")
         if self.request.has_saver:
             try:
-                yield self.writes_saved(task, ((ERROR, error),))
+                yield self.stored(task, ((ERROR, error),))
             except Stopped:
                 raise
             except Exception as problem:
@@ -478,7 +478,7 @@ class Run:
         if self.request.has_saver:
             for task in tasks:
                 try:
-                    yield self.writes_saved(task, ((ERROR, error),))
+                    yield self.stored(task, ((ERROR, error),))
                 except Stopped:
                     raise
                 except Exception as problem:
@@ -542,12 +542,21 @@ class Run:
         self.config = at_checkpoint(self.config, self.checkpoint_id)
         self.unsaved_versions = {}
 
-    def writes_saved(self, task: Task, writes: Sequence[Write]) -> SaveWrites:
-        """The effect that stores a task's writes beside the checkpoint it started from."""
+    def writes_saved(self, task: Task, writes: Sequence[Write]) -> SaveWrites | None:
+        """The effect that stores what a finished task wrote.
+
+        None if all of that is untracked: then the store shall not know that it has finished, for
+        whoever goes on from there needs those values again.
+        """
         untracked = self.layout.untracked
-        if untracked:
-            kept = [(name, self.storable(value)) for name, value in writes if name not in untracked]
-            writes = kept or NOTHING_WRITTEN
+        if untracked and writes:
+            writes = [(name, self.storable(v)) for name, v in writes if name not in untracked]
+            if not writes:
+                return None
+        return self.stored(task, writes or NOTHING_WRITTEN)
+
+    def stored(self, task: Task, writes: Sequence[Write]) -> SaveWrites:
+        """The effect that stores writes beside the checkpoint that their task started from."""
         return new_record(SaveWrites, (self.config, writes, task.id, path_text(task.path)))
 
     def storable(self, value: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from minigraph.channels.base import BaseChannel
 from minigraph.channels.topic import Topic
+from minigraph.checkpoint.base.saver import BaseCheckpointSaver
 from minigraph.constants import END, LEVEL_SEPARATOR, PREVIOUS, RESERVED, TASK_SEPARATOR, TASKS
 from minigraph.pregel.interrupts import Breakpoints
 from minigraph.pregel.node import PregelNode
@@ -133,6 +134,20 @@ def check_input_is_heard(nodes: Mapping[str, PregelNode], input_channels: Select
         f"{found}, so an input would start nothing; nodes subscribe to {sorted(heard)}. Let a "
         "node subscribe to it, or name another input channel."
     )
+
+
+def check_saver(checkpointer: Any) -> None:
+    """Raise `TypeError` for what cannot keep a graph's threads."""
+    if checkpointer is not None and not isinstance(checkpointer, BaseCheckpointSaver):
+        received = (
+            f"the class {checkpointer.__name__}: call it"
+            if isinstance(checkpointer, type)
+            else type(checkpointer).__name__
+        )
+        raise TypeError(
+            "Invalid checkpointer provided. Expected an instance of BaseCheckpointSaver, such "
+            f"as InMemorySaver(), or None, but received {received}."
+        )
 
 
 def check_breakpoints(chosen: Breakpoints, nodes: Mapping[str, Any]) -> None:

@@ -423,14 +423,15 @@ class TestInvalidInputs:
         way.invoke(builder.compile(), {"x": 1})
         assert seen == [Answered(x=1, answer="1")]
 
-    def test_a_missing_field_fails_the_node_that_needs_it(self, way: Any) -> None:
-        """SG-62: without running it; the thread can be read, and a better input goes on."""
+    def test_a_missing_field_that_the_first_node_needs(self, way: Any) -> None:
+        """SG-61: refused before anything is stored; a better input goes on."""
         graph, seen = chain(Model, saver=True)
         with pytest.raises(pydantic.ValidationError, match="Field required"):
             way.invoke(graph, {"y": "one"}, CONFIG)
         assert seen == []
-        assert way.state(graph, CONFIG).values["log"] == []
+        assert way.history(graph, CONFIG) == []
         assert way.invoke(graph, {"x": 1}, CONFIG)["x"] == 1
+        assert way.invoke(graph, {"y": "two"}, CONFIG)["x"] == 1  # now there is one
 
 
 class TestCheckValues:

@@ -1129,8 +1129,8 @@ class TestSuperSteps:
         # Whoever goes on does so in another program.
         assert way.invoke(graph, None, CONFIG) == {"log": [True, False]}
 
-    def test_a_task_that_wrote_only_untracked_values_has_finished(self, way: Any) -> None:
-        """CP-21: which is stored, since nothing that it wrote is."""
+    def test_a_task_that_wrote_only_untracked_values_runs_again(self, way: Any) -> None:
+        """CP-21, MR-09: nothing that it wrote is stored, and who goes on needs it again."""
         failing = [True]
 
         def bad(state: Any) -> None:
@@ -1145,10 +1145,22 @@ class TestSuperSteps:
         with pytest.raises(ValueError, match="boom"):
             graph.invoke({"log": []}, CONFIG)
         stored = graph.checkpointer.get_tuple(CONFIG).pending_writes
-        assert sorted(write[1] for write in stored) == ["__error__", "__no_writes__"]
+        assert [write[1] for write in stored] == ["__error__"]
+        assert way.state(graph, CONFIG).next == ("bad", "quiet")
         failing[0] = False
         way.invoke(graph, None, CONFIG)
-        assert ran == ["quiet"]
+        assert ran == ["quiet", "quiet"]
+
+    def test_a_clash_of_untracked_values_can_be_tried_again(self, way: Any) -> None:
+        """MR-09, SS-05: the super-step is still to be done, and not skipped."""
+        builder = StateGraph(Secretive)
+        for name in "ab":
+            builder.add_node(name, lambda state: {"secret": 1}).add_edge(START, name)
+        graph = builder.compile(checkpointer=InMemorySaver())
+        for input in ({"log": []}, None):
+            with pytest.raises(InvalidUpdateError, match="'secret' received 2 writes"):
+                way.invoke(graph, input, CONFIG)
+            assert way.state(graph, CONFIG).next == ("a", "b")
 
 
 # ---------------------------------------------------------------- any graph at all

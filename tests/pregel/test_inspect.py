@@ -209,12 +209,13 @@ class TestState:
         assert way.history(graph, CONFIG)[1].tasks[0].result == {"log": {"$writes": [["1"], ["2"]]}}
 
     def test_a_root_state(self, way: Any) -> None:
-        """SG-01: bare values; `{}` before there is one."""
+        """SG-01, CP-42: bare values, as results too; None before there is one."""
         builder = StateGraph(int).add_node("a", lambda n: n + 1).add_edge(START, "a")
         graph = builder.compile(checkpointer=InMemorySaver())
         way.invoke(graph, 1, CONFIG)
-        values = [state.values for state in way.history(graph, CONFIG)]
-        assert values == [2, 1, {}]
+        history = way.history(graph, CONFIG)
+        assert [state.values for state in history] == [2, 1, None]
+        assert [[task.result for task in state.tasks] for state in history] == [[], [2], [1]]
 
     def test_time_and_place(self, way: Any) -> None:
         """CP-43: each one's parent is the one before it, and the first has none."""

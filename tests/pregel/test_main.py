@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
+from minigraph.channels.binop import BinaryOperatorAggregate
 from minigraph.channels.ephemeral_value import EphemeralValue
 from minigraph.channels.last_value import LastValue
 from minigraph.channels.topic import Topic
@@ -22,7 +23,7 @@ from minigraph.constants import END, START
 from minigraph.errors import EmptyInputError, InvalidUpdateError
 from minigraph.graph import StateGraph
 from minigraph.pregel import NodeBuilder, Pregel
-from minigraph.pregel.effects import Emit, Start
+from minigraph.pregel.effects import Start
 from minigraph.pregel.main import next_version_of, spread_config
 from minigraph.pregel.node import PregelNode, UserFunction
 from minigraph.pregel.selection import Selection
@@ -289,6 +290,52 @@ class TestThreadsByHand:
             ("values", [2, 20]),
         ]
         assert way.state(graph, CONFIG).values == [2, 20]
+
+    def test_a_value_that_nobody_wrote_is_no_news(self, way: Any) -> None:
+        """SS-22: not even for a node that has never run, and where all nodes are asked."""
+        add: Any = BinaryOperatorAggregate(list, operator.add)
+        graph = Pregel(
+            nodes={
+                "n": NodeBuilder().subscribe_only("a").write_to("b"),
+                "sum": NodeBuilder().subscribe_only("sum").write_to("b"),
+            },
+            channels={"a": LastValue(int), "b": LastValue(Any), "sum": add},
+            input_channels="a",
+            output_channels="b",
+            checkpointer=InMemorySaver(),
+        )
+        assert way.invoke(graph, 1, CONFIG) == 1
+        assert way.history(graph, CONFIG)[1].values == {"a": 1, "sum": []}
+        assert [state.next for state in way.history(graph, CONFIG)] == [(), ("n",)]
+        way.update(graph, CONFIG, 2, "n")
+        assert way.state(graph, CONFIG).next == ()
+
+    def test_a_bare_value_beside_a_dict_of_it(self, way: Any) -> None:
+        """SS-50: each node reads as it said, also in one super-step."""
+        graph = Pregel(
+            nodes={
+                "bare": NodeBuilder().subscribe_only("a").write_to("c"),
+                "dict": NodeBuilder().subscribe_to("a").write_to("c"),
+            },
+            channels={"a": LastValue(int), "c": Topic(object, accumulate=True)},
+            input_channels="a",
+            output_channels="c",
+        )
+        assert way.invoke(graph, 1) == [1, {"a": 1}]
+
+    def test_nothing_of_what_was_written_twice_is_left_out(self, way: Any) -> None:
+        """CP-42: None counts."""
+        node = NodeBuilder().subscribe_only("a").write_to(c=None).write_to(c=4)
+        graph = Pregel(
+            nodes={"n": node},
+            channels={"a": LastValue(int), "c": Topic(object)},
+            input_channels="a",
+            output_channels="c",
+            checkpointer=InMemorySaver(),
+        )
+        way.invoke(graph, 1, CONFIG)
+        (task,) = way.history(graph, CONFIG)[-1].tasks
+        assert task.result == {"c": {"$writes": [None, 4]}}
 
     def test_sends_need_a_writer_of_ones_own(self, way: Any) -> None:
         """CS-32: the channel is there, and shown, since nobody chose what is shown."""

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from minigraph.channels import EphemeralValue, LastValue, Topic
+from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.constants import PREVIOUS, RESERVED, START, TASKS
 from minigraph.graph import StateGraph
 from minigraph.pregel import NodeBuilder, Pregel
@@ -210,6 +211,20 @@ def test_unknown_options(option: str) -> None:
     """A misspelt option is seen; it is not passed over."""
     with pytest.raises(TypeError, match=f"unexpected keyword argument '{option}'"):
         make(**{option: None})
+
+
+@pytest.mark.parametrize(
+    ("saver", "received"),
+    [(True, "bool"), ("memory", "str"), (InMemorySaver, "the class InMemorySaver: call it")],
+)
+def test_what_is_no_saver(saver: Any, received: str) -> None:
+    """SS-51."""
+    with pytest.raises(TypeError) as caught:
+        make(checkpointer=saver)
+    assert str(caught.value) == (
+        "Invalid checkpointer provided. Expected an instance of BaseCheckpointSaver, such as "
+        f"InMemorySaver(), or None, but received {received}."
+    )
 
 
 def test_many_nodes_that_read_alike() -> None:

@@ -9,6 +9,7 @@ The code says how the parts are to be given to the type:
     1     module, name, [parts]         name(*parts)        date, timedelta, paths, Send …
     2     module, name, {key: part}     name(**parts)       dataclasses, named tuples, time …
     3     module, name, part, method    name.method(part)   datetime, from ISO text
+    5     module, name, {key: part}, …  as it was           pydantic models
 
 This is the reference's layout, so that each package opens the other's data (SD-15). For
 the same reason our own classes travel under the reference's names, which are plain text
@@ -16,7 +17,7 @@ here, and both packages' names are understood when reading.
 
 The parts may hold extensions again; packing them is not this module's work. It is a
 table: how each type is taken apart, and how it is put together. What has no row, and is
-not an enum, a dataclass or a named tuple, cannot be stored.
+not an enum, a dataclass, a named tuple or a pydantic model, cannot be stored.
 
 The rule for each row is *exact or refused*: a value that would come back different in
 type or content is refused while it is being written, when the mistake can still be seen.
@@ -48,10 +49,13 @@ __all__ = [
     "EXT_CONSTRUCTOR_POS_ARGS",
     "EXT_CONSTRUCTOR_SINGLE_ARG",
     "EXT_METHOD_SINGLE_ARG",
+    "EXT_PYDANTIC_V2",
     "SAFE",
     "Parts",
     "assemble",
     "find_class",
+    "is_model",
+    "model_together",
     "take_apart",
     "together_of_class",
 ]
@@ -67,6 +71,9 @@ EXT_CONSTRUCTOR_KW_ARGS: Final = 2
 
 EXT_METHOD_SINGLE_ARG: Final = 3
 """Code of an extension whose one part goes to a method of the type."""
+
+EXT_PYDANTIC_V2: Final = 5
+"""Code of an extension that holds the fields of a pydantic model."""
 
 Parts: TypeAlias = tuple[int, list[Any]]
 """An extension before it is packed: its code, and the array [module, name, part(s), …]."""
@@ -282,7 +289,14 @@ def _apart_of_class(cls: type[Any]) -> Callable[[Any], Parts]:
         return _enum_apart(cls)
     if dataclasses.is_dataclass(cls):
         return _dataclass_apart(cls)
+    if is_model(cls):
+        return _model_apart(cls)
     raise TypeError(_why_not(cls))
+
+
+def is_model(cls: type) -> bool:
+    """Whether this is a class of pydantic's; it is never imported to find out."""
+    return hasattr(cls, "__pydantic_validator__") and hasattr(cls, "model_fields")
 
 
 def _why_not(cls: type) -> str:
@@ -296,8 +310,9 @@ def _why_not(cls: type) -> str:
                 f"Convert it to one, if nothing is lost by that"
             )
     return (
-        f"a `{name}` cannot be stored: it is not plain data, nor a dataclass, a named tuple or an "
-        f"enum. Store its data instead, or give the saver a serializer that knows the type"
+        f"a `{name}` cannot be stored: it is not plain data, nor a dataclass, a named tuple, an "
+        f"enum or a pydantic model. Store its data instead, or give the saver a serializer that "
+        f"knows the type"
     )
 
 
@@ -358,6 +373,26 @@ def _dataclass_apart(cls: Any) -> Callable[[Any], Parts]:
     )
 
 
+def _model_apart(cls: Any) -> Callable[[Any], Parts]:
+    """A model's fields, in the place where the reference has its dump; and behind them what a
+    dump does not tell: which fields were set, what else it was given, and its private part."""
+    module, name = _address(cls)
+    fields: tuple[str, ...] = tuple(cls.model_fields)
+
+    def apart(value: Any) -> Parts:
+        state = value.__getstate__()
+        own = state["__dict__"]
+        rest = [
+            sorted(state["__pydantic_fields_set__"]),
+            state["__pydantic_extra__"],
+            state["__pydantic_private__"],
+        ]
+        part = {field: own[field] for field in fields if field in own}
+        return EXT_PYDANTIC_V2, [module, name, part, "model_validate_json", rest]
+
+    return apart
+
+
 def _parameters(cls: type) -> dict[str, bool]:
     """The constructor's parameters that have a name, and whether each must be given."""
     return {
@@ -407,7 +442,7 @@ def together_of_class(cls: type) -> Callable[[Any], Any]:
     """What puts the values of a user's class together: a function of the part.
 
     Raises `TypeError` for a class that is not an enum, a dataclass or a named tuple: no value of
-    it was ever stored, so data that asks for it was made by somebody who wants it called.
+    it was ever stored so, and data that asks for it was made by somebody who wants it called.
     """
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         return _named_tuple_together(cls)
@@ -449,6 +484,29 @@ def _dataclass_together(cls: Any) -> Callable[[dict[str, Any]], Any]:
         return value
 
     return together
+
+
+def model_together(cls: Any, stored: dict[str, Any], rest: Any) -> Any:
+    """A pydantic model as it was, without asking its validators: it was valid when it was stored.
+
+    Without `rest` the data is the reference's, which dumps a model, and then they are asked.
+    """
+    if not is_model(cls):
+        raise TypeError("it is not a pydantic model")
+    if rest is None:
+        return cls.model_validate(stored)
+    fields_set, extra, private = rest
+    _check_fields(stored, tuple(cls.model_fields))
+    value = cls.__new__(cls)
+    value.__setstate__(
+        {
+            "__dict__": stored,
+            "__pydantic_fields_set__": set(fields_set),
+            "__pydantic_extra__": extra,
+            "__pydantic_private__": private,
+        }
+    )
+    return value
 
 
 def _check_fields(stored: dict[str, Any], fields: tuple[str, ...]) -> None:

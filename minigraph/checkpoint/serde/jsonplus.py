@@ -27,9 +27,11 @@ from minigraph.checkpoint.serde.extensions import (
     EXT_CONSTRUCTOR_POS_ARGS,
     EXT_CONSTRUCTOR_SINGLE_ARG,
     EXT_METHOD_SINGLE_ARG,
+    EXT_PYDANTIC_V2,
     SAFE,
     assemble,
     find_class,
+    model_together,
     together_of_class,
 )
 from minigraph.checkpoint.serde.packing import pack
@@ -39,6 +41,7 @@ __all__ = [
     "EXT_CONSTRUCTOR_POS_ARGS",
     "EXT_CONSTRUCTOR_SINGLE_ARG",
     "EXT_METHOD_SINGLE_ARG",
+    "EXT_PYDANTIC_V2",
     "InvalidModuleError",
     "JsonPlusSerializer",
 ]
@@ -145,8 +148,10 @@ class JsonPlusSerializer:
             _put_down(error)
             raise
 
-    def _build(self, code: int, module: str, name: str, part: Any, method: str = "") -> Any:
-        if code > EXT_METHOD_SINGLE_ARG:
+    def _build(
+        self, code: int, module: str, name: str, part: Any, method: str = "", rest: Any = None
+    ) -> Any:
+        if code > EXT_METHOD_SINGLE_ARG and code != EXT_PYDANTIC_V2:
             raise ValueError(f"This version cannot read values of extension code {code}.")
         address = (module, name)
         safe = SAFE.get(address)
@@ -161,6 +166,8 @@ class JsonPlusSerializer:
         try:
             if safe is None:
                 cls = self._allowed.get(address) or find_class(module, name)
+                if code == EXT_PYDANTIC_V2:
+                    return model_together(cls, part, rest)
                 return together_of_class(cls)(part)
             if code == EXT_METHOD_SINGLE_ARG:
                 return datetime.fromisoformat(part)

@@ -1,0 +1,113 @@
+"""Pydantic models as values: stored by their fields, and given back as they were."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+
+from minigraph.checkpoint.serde.extensions import model_together, take_apart
+from minigraph.checkpoint.serde.jsonplus import InvalidModuleError, JsonPlusSerializer
+
+pydantic = pytest.importorskip("pydantic")
+
+ALL = JsonPlusSerializer(allowed_msgpack_modules=True)
+
+
+class Inner(pydantic.BaseModel):
+    n: int = 0
+
+
+class Model(pydantic.BaseModel):
+    x: int
+    y: str = "why"
+    inner: Inner = Inner()
+    pair: tuple[int, int] = (1, 2)
+    _private: list[int] = pydantic.PrivateAttr(default_factory=list)
+
+    @pydantic.field_validator("x")
+    @classmethod
+    def count(cls, x: int) -> int:
+        CALLS.append(x)
+        return x + 1
+
+
+class Open(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="allow")
+    x: int = 0
+
+
+CALLS: list[int] = []
+
+
+def round_trip(value: Any, serializer: JsonPlusSerializer = ALL) -> Any:
+    return serializer.loads_typed(serializer.dumps_typed(value))
+
+
+def test_a_model_comes_back_exactly() -> None:
+    """SD-12: its fields, which of them were set, what else it was given, its private part."""
+    model = Model(x=1, inner=Inner(n=5))
+    model._private.append(7)
+    CALLS.clear()
+
+    again = round_trip({"models": [model]})["models"][0]
+
+    assert again == model
+    assert type(again) is Model
+    assert (again.x, again.inner, again.pair) == (2, Inner(n=5), (1, 2))
+    assert again.model_fields_set == {"x", "inner"}
+    assert again._private == [7]
+    assert CALLS == []  # it was valid when it was stored, and is not validated again
+
+
+def test_what_a_model_was_given_besides() -> None:
+    """SD-12."""
+    again = round_trip(Open(x=1, z=[2]))
+    assert again == Open(x=1, z=[2])
+    assert again.model_extra == {"z": [2]}
+
+
+def test_its_layout() -> None:
+    """SD-11: code 5, and the first four places are those of the reference."""
+    code, parts = take_apart(Inner(n=3))
+    assert (code, parts[1:4]) == (5, ["Inner", {"n": 3}, "model_validate_json"])
+    assert parts[4] == [["n"], None, None]
+
+
+def test_a_model_that_is_not_allowed() -> None:
+    """SD-22, SD-23: as for every class of the user's."""
+    stored = ALL.dumps_typed(Inner(n=3))
+    with pytest.raises(InvalidModuleError, match="Inner"):
+        JsonPlusSerializer().loads_typed(stored)
+    allowed = JsonPlusSerializer(allowed_msgpack_modules=[Inner])
+    assert allowed.loads_typed(stored) == Inner(n=3)
+    assert JsonPlusSerializer(allowed_msgpack_modules=None).loads_typed(stored) == {"n": 3}
+
+
+def test_data_that_is_no_model() -> None:
+    """SD-22: nothing else is built by this code, and no field that is gone is dropped silently."""
+    with pytest.raises(TypeError, match="it is not a pydantic model"):
+        model_together(dict, {}, None)
+    with pytest.raises(TypeError, match=r"it has no field \['gone'\] any more"):
+        model_together(Inner, {"gone": 1}, [[], None, None])
+
+
+def test_a_local_model_is_refused() -> None:
+    """SD-14: it could not be found again."""
+
+    class Local(pydantic.BaseModel):
+        n: int = 0
+
+    with pytest.raises(TypeError, match="Local` cannot be stored, because that is not the class"):
+        ALL.dumps_typed(Local())
+
+
+def test_each_package_reads_the_others_models() -> None:
+    """SD-15."""
+    jsonplus = pytest.importorskip("langgraph.checkpoint.serde.jsonplus")
+    theirs = jsonplus.JsonPlusSerializer()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert ALL.loads_typed(theirs.dumps_typed(Inner(n=3))) == Inner(n=3)
+        assert theirs.loads_typed(ALL.dumps_typed(Inner(n=3))) == Inner(n=3)
