@@ -29,6 +29,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from types import FunctionType
 from typing import Annotated, Any, ClassVar, NotRequired, Required, get_args, get_origin
 from weakref import WeakKeyDictionary
 
@@ -288,7 +289,7 @@ def parameter_schema(function: Callable[..., Any], hints: Mapping[str, Any]) -> 
 
 def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
     """A callable's annotations as types; empty when there are none that Python can resolve."""
-    if not inspect.isroutine(function):
+    if type(function) is not FunctionType and not inspect.isroutine(function):
         function = getattr(function, "__call__", function)  # noqa: B004  # the bound method
     if not getattr(function, "__annotations__", None):
         return {}

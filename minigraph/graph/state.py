@@ -181,7 +181,8 @@ class StateGraph:
             dict(metadata or {}),
             declared_targets(hints) if destinations is None else labelled(name, destinations),
         )
-        self.add_schema(spec.input_schema)
+        if spec.input_schema is not self.state_schema:
+            self.add_schema(spec.input_schema)
         self.nodes[name] = spec
         return self
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from minigraph.constants import TAG_HIDDEN
@@ -88,7 +88,7 @@ class UserFunction:
         self.name = name or function_name(function)
         self.is_async = is_coroutine_function(function)
         further = parameter_names(function)[1:]
-        self.wants = tuple((name, GIVEN[name]) for name in GIVEN if name in further)
+        self.wants = tuple((n, GIVEN[n]) for n in GIVEN if n in further) if further else ()
 
     def call(self, value: Any, surroundings: Surroundings, chooses: bool = False) -> Call:
         """The call of this function with a value."""
@@ -105,6 +105,8 @@ def function_name(function: Callable[..., Any]) -> str:
 
 def is_coroutine_function(function: Callable[..., Any]) -> bool:
     """Whether a call of it must be awaited; an object counts by its ``__call__``."""
+    if type(function) is FunctionType and not function.__dict__:  # and so no mark that says more
+        return bool(function.__code__.co_flags & inspect.CO_COROUTINE)
     if inspect.iscoroutinefunction(function):
         return True
     return not inspect.isroutine(function) and inspect.iscoroutinefunction(

@@ -16,49 +16,49 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from .scenario import Branch, Node, Scenario, Write, send_target
-
-ANNOTATIONS = {
-    "last": "Any",
-    "list": "Annotated[list, operator.add]",
-    "sum": "Annotated[int, operator.add]",
-    "unset": "Annotated[Any, operator.add]",  # a reducer whose type has no start value
-    "any": "Annotated[Any, channels.AnyValue]",
-    "ephemeral": "Annotated[Any, channels.EphemeralValue]",
-    "unguarded": "Annotated[Any, channels.EphemeralValue(Any, guard=False)]",
-    "topic": "Annotated[Any, channels.Topic(Any)]",
-    "collected": "Annotated[Any, channels.Topic(Any, accumulate=True)]",
-}
-
-ONCE = ("last", "ephemeral")
-"""The kinds that take one write in a super-step."""
+from .scenario import END, START, Branch, Edge, Node, Scenario, Schema, Write, send_target
+from .schemas import LISTS, ONCE, class_of, effective_kind, root_of
 
 PAUSE = 0.02
 
 HEADER = """\
 import asyncio
+import dataclasses
+import functools
 import importlib
 import operator
 import threading
 import time
 from collections import Counter
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from typing_extensions import TypedDict
+import pydantic
+from typing_extensions import NotRequired, Required, TypedDict
 
 channels = importlib.import_module(f"{package}.channels")
 graph = importlib.import_module(f"{package}.graph")
 types = importlib.import_module(f"{package}.types")
 memory = importlib.import_module(f"{package}.checkpoint.memory")
+config = importlib.import_module(f"{package}.config")
 Command, Overwrite, Send = types.Command, types.Overwrite, types.Send
 
 runs, turns, lock = Counter(), Counter(), threading.Lock()
 
 
+def sent(state):
+    return state.get("send", "") if isinstance(state, dict) else ""
+
+
+def read(state, key):
+    if key == "__root__":
+        return None if sent(state) else state
+    return state.get(key) if isinstance(state, dict) else getattr(state, key, None)
+
+
 def started(name, state):
     with lock:
-        runs[name, state.get("send", "")] += 1
-        return runs[name, state.get("send", "")]
+        runs[name, sent(state)] += 1
+        return runs[name, sent(state)]
 
 
 def turn(name):
@@ -72,7 +72,7 @@ def size(value):
 
 
 def rank(state):
-    return tags.index(state["send"]) + 1 if "send" in state else 0
+    return tags.index(sent(state)) + 1 if sent(state) else 0
 """
 
 
@@ -96,7 +96,7 @@ def build(scenario: Scenario, package: str) -> Built:
 def program(scenario: Scenario) -> str:
     """The code that defines the graph of `scenario` as `app`, to be read after `HEADER`."""
     writer = _Program(scenario)
-    blocks = [writer.state()]
+    blocks = writer.schemas()
     blocks += [writer.node(node) for node in scenario.nodes]
     blocks += [writer.branch(number) for number in range(len(scenario.branches))]
     return "\n\n" + "\n\n\n".join([*blocks, writer.wiring()])
@@ -105,7 +105,8 @@ def program(scenario: Scenario) -> str:
 class _Program:
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
-        self.kinds = {key.name: key.kind for key in scenario.keys}
+        self.keys = {key.name: key for key in scenario.keys}
+        self.public = [key.name for key in scenario.keys if not key.private]
         choices = [target for b in scenario.branches for choice in b.choices for target in choice]
         gotos = [target for node in scenario.nodes for target in node.goto]
         self.sent_to = {send_target(target) for target in choices + gotos}
@@ -121,34 +122,76 @@ class _Program:
         """
         if node.returns in ("none", "invalid"):
             return node.returns == "invalid"
-        once = [write.key for write in node.writes if self.kinds.get(write.key) in ONCE]
+        kinds = {key.name: effective_kind(key) for key in self.scenario.keys}
+        once = [write.key for write in node.writes if kinds.get(write.key) in ONCE]
         twice = node.returns in ("list", "pairs") and len(set(once)) < len(once)
         refused = any(write.how == "refused" for write in node.writes)
         return node.name in self.branched and (twice or refused)
 
-    def state(self) -> str:
-        lines = [f"    {key.name}: {ANNOTATIONS[key.kind]}" for key in self.scenario.keys]
-        return "\n".join(["class State(TypedDict, total=False):", *(lines or ["    pass"])])
+    # ------------------------------------------------------------ schemas
+
+    def schemas(self) -> list[str]:
+        """The classes; a state that is a single value is an annotation, and has a name as well."""
+        scenario = self.scenario
+        if scenario.schema == "root":
+            texts = [f"State = {root_of(scenario.keys)}"]
+        else:
+            state = Schema(tuple(self.public), scenario.schema)
+            texts = [class_of("State", state, self.keys)]
+        named = {"Given": scenario.given, "Shown": scenario.shown}
+        named |= {self.reads(node): node.reads for node in scenario.nodes}
+        named |= {self.reads(branch): branch.reads for branch in scenario.branches}
+        return texts + [class_of(name, made, self.keys) for name, made in named.items() if made]
+
+    def reads(self, part: Node | Branch) -> str:
+        """The name of the class that a node or a path function reads."""
+        if isinstance(part, Node):
+            return f"Read_by_{part.name}"
+        return f"Read_{self.branch_name(self.scenario.branches.index(part))}"
+
+    # ------------------------------------------------------------ nodes
 
     def node(self, node: Node) -> str:
+        """The function, or the class it is a method of."""
+        name = {"object": "__call__", "bare object": "__call__"}.get(node.form, node.name)
+        within = "object" in node.form or "method" in node.form
+        annotated = f": {self.reads(node)}" if node.reads and node.reads_by == "annotation" else ""
+        parameters = ["self"] * within + ["word"] * (node.form == "partial")
+        parameters += [f"state{annotated}"] + ["writer"] * (node.tells == "writer")
+        named = [target for target in node.goto if not send_target(target)]
+        returns = f" -> Command[Literal{named}]" if node.declares and named else ""
+        head = f"{'async ' * node.coroutine}def {name}({', '.join(parameters)}){returns}:"
+        lines = [head, *(f"    {line}" for line in self.body(node))]
+        if not within:
+            return "\n".join(lines)
+        return "\n".join([f"class {self.holder(node)}:", *(f"    {line}" for line in lines)])
+
+    def holder(self, node: Node) -> str:
+        return node.name if node.form == "bare object" else f"Holder_of_{node.name}"
+
+    def body(self, node: Node) -> list[str]:
         name = node.name
-        lines = [f"{'async ' if node.coroutine else ''}def {name}(state):"]
-        lines += [f'    run = started("{name}", state)']
+        lines = [f'run = started("{name}", state)']
+        if node.tells:
+            writer = "writer" if node.tells == "writer" else "config.get_stream_writer()"
+            lines += [f'{writer}({{"node": "{name}", "send": sent(state), "run": run}})']
         if name in self.slow:
             number, step = self.slow.index(name) + 1, len(self.slow)
             seconds = f"{PAUSE} * ({number} + {step} * rank(state))"
             pause = f"{'await asyncio' if node.coroutine else 'time'}.sleep({seconds})"
         if node.fails:
             condition = "True" if node.fails == "always" else f"run in {node.fails!r}"
-            lines += [f"    if {condition}:", f"        {pause}"]
-            lines += [f'        raise ValueError("{name} fails")']
+            lines += [f"if {condition}:", f"    {pause}"]
+            lines += [f'    raise ValueError("{name} fails")']
         if self.refused_late(node):
-            lines += [f"    {pause}"]
-        return "\n".join([*lines, f"    return {self.result(node)}"])
+            lines += [pause]
+        return [*lines, f"return {self.result(node)}"]
 
     def result(self, node: Node) -> str:
         pairs = [(write.key, self.value(node, write)) for write in node.writes]
         update = "{" + ", ".join(f'"{key}": {value}' for key, value in pairs) + "}"
+        if self.scenario.schema == "root":
+            update = pairs[-1][1] if pairs else "None"
         goto = [f"goto={self.targets(node.goto, node.name)}"] if node.goto else []
         if node.returns == "command":
             return f"Command({', '.join([f'update={update}', *goto])})"
@@ -157,36 +200,53 @@ class _Program:
             return f"Command({', '.join([f'update={as_pairs}', *goto])})"
         if node.returns == "list":
             dicts = [f'{{"{key}": {value}}}' for key, value in pairs]
+            if self.scenario.schema == "root":
+                dicts = [value for _, value in pairs]
             return "[" + ", ".join([*dicts, f"Command({', '.join(goto)})"]) + "]"
+        if node.returns == "object" and self.scenario.schema != "root":
+            misfits = [write.key for write in node.writes if self.misfits(write)]
+            fields = {
+                key: value for key, value in pairs if key in self.public and key not in misfits
+            }
+            return f"State({', '.join(f'{key}={value}' for key, value in fields.items())})"
         return {"none": "None", "invalid": "5"}.get(node.returns, update)
 
+    def misfits(self, write: Write) -> bool:
+        """Whether the state's class refuses what is written, so that the node itself would fail."""
+        return self.scenario.schema == "pydantic" and write.how in ("overwrite", "refused")
+
     def value(self, node: Node, write: Write) -> str:
-        kind = self.kinds.get(write.key)
-        tag = ' + state.get("send", "")' if node.name in self.sent_to else ""
+        a_list = write.key in self.keys and self.keys[write.key].kind in LISTS
+        tag = " + sent(state)" if node.name in self.sent_to else ""
         match write.how:
             case "value":
                 return repr(write.value)
             case "overwrite":
                 return f"Overwrite({write.value!r})"
             case "plus":
-                return f'size(state.get("{write.key}")) + {write.value!r}'
+                return f'size(read(state, "{write.key}")) + {write.value!r}'
             case "refused":
-                return "5" if kind == "list" else '"refused"'
+                return "5" if a_list else '"refused"'
         item = {
             "name": f'"{node.name}"{tag}',
             "run": f'f"{node.name}{{run}}"{tag}',
-            "copy": f'state.get("{write.value}")',
+            "copy": f'read(state, "{write.value}")',
         }[write.how]
-        return f"[{item}]" if kind == "list" else item
+        return f"[{item}]" if a_list else item
+
+    # ------------------------------------------------------------ branches
 
     def branch(self, number: int) -> str:
         branch = self.scenario.branches[number]
         name = self.branch_name(number)
-        index = f'size(state.get("{branch.by}"))' if branch.by else f'turn("{name}")'
-        choices = [self.choice(choice, name) for choice in branch.choices]
+        index = f'size(read(state, "{branch.by}"))' if branch.by else f'turn("{name}")'
+        choices = [self.choice(choice, branch, name) for choice in branch.choices]
+        annotated = f": {self.reads(branch)}" if branch.reads else ""
+        declared = _declared(branch)
+        returns = f" -> Literal{declared}" if branch.targets == "literal" and declared else ""
         return "\n".join(
             [
-                f"def {name}(state):",
+                f"def {name}(state{annotated}){returns}:",
                 f"    choices = [{', '.join(choices)}]",
                 f"    return choices[max(0, min({index}, {len(choices) - 1}))]",
             ]
@@ -195,8 +255,10 @@ class _Program:
     def branch_name(self, number: int) -> str:
         return f"after_{self.scenario.branches[number].source.strip('_')}_{number}"
 
-    def choice(self, choice: tuple[str, ...], tag: str) -> str:
-        targets = self.targets(choice, tag)
+    def choice(self, choice: tuple[str, ...], branch: Branch, tag: str) -> str:
+        mapped = branch.targets in ("dict", "short")
+        named = [_in_the_map(t) if mapped and not send_target(t) else t for t in choice]
+        targets = self.targets(tuple(named), tag)
         return targets[1:-1] if len(choice) == 1 else targets
 
     def targets(self, targets: tuple[str, ...], tag: str) -> str:
@@ -210,23 +272,79 @@ class _Program:
                 items.append(f'"{target}"')
         return f"[{', '.join(items)}]"
 
+    # ------------------------------------------------------------ wiring
+
     def wiring(self) -> str:
-        lines = [f"tags = {self.tags}", "builder = graph.StateGraph(State)"]
-        for node in self.scenario.nodes:
-            defer = ", defer=True" if node.defer else ""
-            lines.append(f'builder.add_node("{node.name}", {node.name}{defer})')
-        for edge in self.scenario.edges:
-            source = f'"{edge.sources[0]}"' if len(edge.sources) == 1 else f"{list(edge.sources)}"
-            lines.append(f'builder.add_edge({source}, "{edge.target}")')
-        for number, branch in enumerate(self.scenario.branches):
-            mapped = f", {_path_map(branch)}" if branch.mapped and _path_map(branch) else ""
-            name = self.branch_name(number)
-            lines.append(f'builder.add_conditional_edges("{branch.source}", {name}{mapped})')
-        saver = "memory.InMemorySaver()" if self.scenario.saver else "None"
+        """What the builder is told."""
+        scenario = self.scenario
+        own = {"input_schema": scenario.given, "output_schema": scenario.shown}
+        named = {"input_schema": "Given", "output_schema": "Shown"}
+        schemas = [f", {name}={named[name]}" for name, schema in own.items() if schema]
+        lines = [f"tags = {self.tags}", f"builder = graph.StateGraph(State{''.join(schemas)})"]
+        nodes = {node.name: node for node in scenario.nodes}
+        for node in scenario.nodes:
+            if node.name not in scenario.sequence:
+                lines.append(f"builder.add_node({self.added(node)}{self.options(node)})")
+        if scenario.sequence:
+            items = [nodes[name] for name in scenario.sequence]
+            lines.append(f"builder.add_sequence([{', '.join(map(self.in_sequence, items))}])")
+        lines += [_edge(edge) for edge in scenario.edges]
+        for number, branch in enumerate(scenario.branches):
+            added = f'add_conditional_edges("{branch.source}", '
+            if branch.point and branch.source == START:
+                added = "set_conditional_entry_point("
+            lines.append(f"builder.{added}{self.branch_name(number)}{_path_map(branch)})")
+        saver = "memory.InMemorySaver()" if scenario.saver else "None"
         lines += [f"saver = {saver}", "app = builder.compile(checkpointer=saver)", ""]
         return "\n".join(lines)
 
+    def added(self, node: Node) -> str:
+        """What is given to the builder: a name and something to call, or that alone."""
+        name, holder = node.name, self.holder(node)
+        return {
+            "function": name,
+            "object": f'"{name}", {holder}()',
+            "bare object": f"{holder}()",
+            "method": f'"{name}", {holder}().{name}',
+            "bare method": f"{holder}().{name}",
+            "partial": f'"{name}", functools.partial({name}, "word")',
+        }.get(node.form, f'"{name}", {name}')
 
-def _path_map(branch: Branch) -> list[str]:
+    def in_sequence(self, node: Node) -> str:
+        added = self.added(node)
+        return f"({added})" if added.startswith('"') else added
+
+    def options(self, node: Node) -> str:
+        """The options of `add_node`. There are none in a sequence."""
+        by_argument = node.reads and node.reads_by == "argument"
+        given = ["defer=True"] * node.defer
+        given += [f'metadata={{"about": "{node.name}"}}'] * node.metadata
+        given += [f"input_schema={self.reads(node)}"] * bool(by_argument)
+        return "".join(f", {option}" for option in given)
+
+
+def _edge(edge: Edge) -> str:
+    if edge.form == "point" and edge.sources == (START,):
+        return f'builder.set_entry_point("{edge.target}")'
+    if edge.form == "point" and edge.target == END and len(edge.sources) == 1:
+        return f'builder.set_finish_point("{edge.sources[0]}")'
+    one = len(edge.sources) == 1 and edge.form != "list"
+    source = f'"{edge.sources[0]}"' if one else f"{list(edge.sources)}"
+    return f'builder.add_edge({source}, "{edge.target}")'
+
+
+def _path_map(branch: Branch) -> str:
+    declared = _declared(branch)
+    if branch.targets in ("dict", "short"):
+        last = len(declared) - (branch.targets == "short")
+        return f", { ({_in_the_map(target): target for target in declared[:last]}) }"
+    return f", {declared}" if branch.targets == "list" and declared else ""
+
+
+def _in_the_map(target: str) -> str:
+    return f"to {target}"
+
+
+def _declared(branch: Branch) -> list[str]:
     targets = [target for choice in branch.choices for target in choice if not send_target(target)]
     return list(dict.fromkeys(targets))

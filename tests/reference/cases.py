@@ -1,109 +1,34 @@
 """Named scenarios: the situations behind the rules, and every difference once found.
 
-A row is a scenario and its *gist*, one line for each call, so that the table reads as a
+A row is a scenario and its `gist`, one line for each call, so that the table reads as a
 description of what the machine does. The log names who ran, in the order of application: ``b2``
 is the second run of `b`, ``w.0`` the task of the first `Send`; a state goes on with what is next.
+
+What concerns schemas, the forms of the builder, and streams stands in tables of their own.
 """
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
-from .scenario import (
-    END,
-    START,
-    UNKNOWN,
-    UPDATED,
-    Branch,
-    Call,
-    Edge,
-    Key,
-    Node,
-    Scenario,
-    Write,
-    send_target,
+from .cases_of_builders import BUILDERS
+from .cases_of_schemas import SCHEMAS
+from .cases_of_streams import STREAMS
+from .scenario import END, START, UNKNOWN, UPDATED, Branch, Call, Key, Node, Scenario, Write
+from .shorthand import (
+    LOG,
+    NAME,
+    RUN,
+    graph,
+    history,
+    node,
+    resume,
+    resume_at,
+    start,
+    state,
+    state_at,
+    update,
 )
-from .transcript import Entry
 
-LOG = Key("log")
-NAME = Write("log", "name")
-RUN = Write("log", "run")
-
-start = Call("invoke", input={"log": ["in"]})
-resume = Call("invoke")
-state = Call("state")
-history = Call("history")
-
-
-def resume_at(at: int | str) -> Call:
-    return Call("invoke", at=at)
-
-
-def state_at(at: int | str) -> Call:
-    return Call("state", at=at)
-
-
-def update(item: str | None = None, **more: Any) -> Call:
-    """An update that appends `item` to the log."""
-    return Call("update", **({"input": item and {"log": [item]}} | more))
-
-
-def node(name: str, *writes: Write, **more: Any) -> Node:
-    """A node that appends its name to the log, unless told to write something else."""
-    return Node(name, writes=writes or (NAME,), **more)
-
-
-def graph(text: str, **more: Any) -> Scenario:
-    """A scenario from edges such as ``>a a>b a+b>c``: from START to a, a to b, a join of both.
-
-    There is one list key, and a plain `node` for every name that is mentioned and not given.
-    """
-    pairs = [pair.split(">") for pair in text.split()]
-    edges = tuple(Edge(tuple((sources or START).split("+")), target) for sources, target in pairs)
-    given = {node.name: node for node in more.pop("nodes", ())}
-    names = [name for edge in edges for name in (*edge.sources, edge.target)]
-    choices = [choice for branch in more.get("branches", ()) for choice in branch.choices]
-    names += [
-        target for choice in [*choices, *(n.goto for n in given.values())] for target in choice
-    ]
-    plain = {send_target(name) or name for name in names} - {START, END, "unknown"}
-    nodes = {name: node(name) for name in sorted(plain)} | given
-    parts = {"keys": (LOG,), "nodes": tuple(nodes.values()), "edges": edges, "calls": (start,)}
-    return Scenario(**(parts | more))
-
-
-def gist(entries: list[Entry]) -> list[str]:
-    """One line for each call: what came back, as shortly as it can be said."""
-    return [_line(entry) for entry in entries if entry["call"] != "stored"]
-
-
-def _line(entry: Entry) -> str:
-    if "raises" in entry:
-        return f"{entry['call']} raises {entry['raises']}"
-    match entry["call"]:
-        case "invoke":
-            return f"invoke {_log(entry['result'])}"
-        case "stream":
-            return f"stream {len(entry['chunks'])} chunks"
-        case "state":
-            values, following = entry["state"]["values"], entry["state"]["next"]["tuple"]
-            return " ".join(["state", _log(values), *(f"> {name}" for name in following)])
-        case "history":
-            return " ".join(["history", *map(_row, entry["history"])])
-    return str(entry["call"])
-
-
-def _log(values: Entry | None) -> str:
-    log = " ".join(map(str, (values or {}).get("log", ["nothing"]))) or "empty"
-    return re.sub(r"@\w+", "", log)
-
-
-def _row(state: Entry) -> str:
-    return f"{state['metadata']['step']}:{state['metadata']['source']}"
-
-
-CASES: dict[str, tuple[Scenario, list[str]]] = {
+MACHINE: dict[str, tuple[Scenario, list[str]]] = {
     # Super-steps: order, joins, deferral, limits (SS)
     "writes are applied in the order of names": (
         graph(">zeta >a >B >n10 >n2 >b"),
@@ -227,7 +152,7 @@ CASES: dict[str, tuple[Scenario, list[str]]] = {
         ["invoke in w", "invoke in w in w"],
     ),
     "one path leads to several nodes": (
-        graph("", branches=(Branch(START, (("c", "a", "b"),), mapped=True),)),
+        graph("", branches=(Branch(START, (("c", "a", "b"),), targets="list"),)),
         ["invoke in a b c"],
     ),
     "values are told when a step writes": (
@@ -240,12 +165,16 @@ CASES: dict[str, tuple[Scenario, list[str]]] = {
                 node("c", Write("log", "value", [])),
             ),
             calls=(
-                Call("stream", input={"last": 1}, mode="values"),
-                Call("stream", input={"last": 1}, mode="updates"),
-                Call("stream", input={"last": 1}, mode="both"),
+                Call("stream", input={"last": 1}, modes="values"),
+                Call("stream", input={"last": 1}, modes="updates"),
+                Call("stream", input={"last": 1}, modes=("values", "updates")),
             ),
         ),
-        ["stream 3 chunks", "stream 3 chunks", "stream 6 chunks"],
+        [
+            "stream values empty, values empty, values empty",
+            "stream updates a, updates b, updates c",
+            "stream values empty, updates a, updates b, values empty, updates c, values empty",
+        ],
     ),
     "an emptied channel is no news": (
         graph(
@@ -255,9 +184,9 @@ CASES: dict[str, tuple[Scenario, list[str]]] = {
                 node("a", Write("topic", "value", ["x"])),
                 node("b", Write("topic", "value", [])),
             ),
-            calls=(Call("stream", input={}, mode="values"),),
+            calls=(Call("stream", input={}, modes="values"),),
         ),
-        ["stream 1 chunks"],
+        ["stream values empty"],
     ),
     # Channels in a graph (CH, SG)
     "ephemeral values live for one step": (
@@ -392,15 +321,15 @@ CASES: dict[str, tuple[Scenario, list[str]]] = {
         graph(
             ">a", nodes=(node("a", NAME, RUN, returns="pairs"),), calls=(Call("stream", input={}),)
         ),
-        ["stream 1 chunks"],
+        ["stream updates a"],
     ),
     "a list of commands and dicts": (
         graph(
             ">a",
             nodes=(node("a", NAME, RUN, returns="list", goto=("b",)),),
-            calls=(Call("stream", input={}, mode="both"),),
+            calls=(Call("stream", input={}, modes=("values", "updates")),),
         ),
-        ["stream 4 chunks"],
+        ["stream updates a, values a a1, updates b, values a a1 b"],
     ),
     "a node by edge and by send in one step": (
         graph(
@@ -446,13 +375,13 @@ CASES: dict[str, tuple[Scenario, list[str]]] = {
     ),
     "nothing to resume": (
         graph(
-            ">a a>b", calls=(start, resume, Call("stream"), Call("stream", mode="values"), history)
+            ">a a>b", calls=(start, resume, Call("stream"), Call("stream", modes="values"), history)
         ),
         [
             "invoke in a b",
             "invoke in a b",
-            "stream 0 chunks",
-            "stream 1 chunks",
+            "stream nothing",
+            "stream values in a b",
             "history 2:loop 1:loop 0:loop -1:input",
         ],
     ),
@@ -490,7 +419,7 @@ CASES: dict[str, tuple[Scenario, list[str]]] = {
             "state in ok > bad",
             "state in > bad > ok",
             "history 0:loop -1:input",
-            "stream 2 chunks",
+            "stream updates ok again, updates bad",
         ],
     ),
     "a failure alone": (
@@ -957,7 +886,7 @@ CASES: dict[str, tuple[Scenario, list[str]]] = {
                 Call(
                     call.op,
                     input=call.input,
-                    mode="both",
+                    modes=("values", "updates"),
                     as_node=call.as_node,
                     at=call.at,
                     asynchronous=True,
@@ -976,10 +905,10 @@ CASES: dict[str, tuple[Scenario, list[str]]] = {
         [
             "invoke raises ValueError",
             "state in a > b",
-            "stream 3 chunks",
+            "stream values in a, updates b, values in a b",
             "update",
-            "stream 3 chunks",
-            "invoke in a b",
+            "stream values in a b u, updates b, values in a b u b",
+            "invoke values in a, updates b, values in a b",
             "history 3:loop 2:fork 4:loop 3:update 2:loop 1:loop 0:loop -1:input",
         ],
     ),
@@ -997,7 +926,11 @@ CASES: dict[str, tuple[Scenario, list[str]]] = {
                 Call("stream", asynchronous=True),
             ),
         ),
-        ["stream raises ValueError", "state in a > b", "stream 3 chunks"],
+        [
+            "stream updates a and raises ValueError",
+            "state in a > b",
+            "stream updates a again, updates b, updates c",
+        ],
     ),
     "an author with two triggers": (
         graph(
@@ -1012,3 +945,5 @@ CASES: dict[str, tuple[Scenario, list[str]]] = {
         ["invoke raises TypeError"],
     ),
 }
+
+CASES = MACHINE | SCHEMAS | BUILDERS | STREAMS

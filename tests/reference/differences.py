@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from .chunks import opened
 from .scenario import Call, Scenario
 from .transcript import FIXED_IDS, NO_SUCH_CHECKPOINT, Entry, transcript
 
@@ -50,6 +51,9 @@ class Difference:
 REFUSALS = ("InvalidUpdateError", "TypeError")
 """What is raised where channels refuse what is written to them."""
 
+ASTRAY = (*REFUSALS, "KeyError", "ValidationError")
+"""What is raised where a branch reads the state, and where it leads."""
+
 
 def _step_cannot_be_applied(case: Case) -> bool:
     """All tasks of a step have written, and still the step has no outcome.
@@ -76,10 +80,10 @@ def _step_cannot_be_applied(case: Case) -> bool:
 
 
 def _task_failed_after_it_wrote(case: Case) -> bool:
-    """A task has an error that a channel raised, and ordinary writes too."""
+    """A task has an error that a path function raised, or what it read or chose; and writes too."""
     for row in case.reference[-1].get("stored", []):
-        if _wrote(row["writes"]) & _failed(row["writes"], *REFUSALS):
-            return bool(case.raised(*REFUSALS))
+        if _wrote(row["writes"]) & _failed(row["writes"], *ASTRAY):
+            return bool(case.raised(*ASTRAY))
     return False
 
 
@@ -100,8 +104,9 @@ def _coroutine_under_the_sync_driver(case: Case) -> bool:
 
 def _parent_that_does_not_exist(case: Case) -> bool:
     stored = case.reference[-1].get("stored", [])
-    reads = case.reference[case.number]["call"] in ("state", "history", "stored")
-    return reads and any(row["parent"] == FIXED_IDS[NO_SUCH_CHECKPOINT] for row in stored)
+    entry = case.reference[case.number]
+    shown = entry["call"] in ("state", "history", "stored") or "chunks" in entry
+    return shown and any(row["parent"] == FIXED_IDS[NO_SUCH_CHECKPOINT] for row in stored)
 
 
 def _live_view_of_what_lives_one_step(case: Case) -> bool:
@@ -169,6 +174,45 @@ def _waits(row: Entry) -> bool:
     return any(v != [] for channel, v in row["values"].items() if channel.startswith(triggers))
 
 
+def _input_that_cannot_be(case: Case) -> bool:
+    """An input was refused, and the reference has it stored, or did not ask the model."""
+    calls = zip(case.scenario.calls, case.reference, case.other[: case.number + 1])
+    for call, one, two in calls:
+        start = call.op in ("invoke", "stream") and call.input is not None
+        if start and two.get("raises") in ("InvalidUpdateError", "ValidationError"):
+            inputs, ours = _inputs(case.reference), _inputs(case.other)
+            if not two["ran"] and (inputs > ours or one.get("raises") != two["raises"]):
+                return True
+    return False
+
+
+def _inputs(entries: list[Entry]) -> int:
+    stored = entries[-1].get("stored", [])
+    return sum(row["metadata"]["source"] == "input" for row in stored)
+
+
+def _value_that_a_model_refuses(case: Case) -> bool:
+    """From then on the reference raises, whatever it is asked."""
+    told = case.reference[: case.number + 1]
+    models = "pydantic" in repr(case.scenario)
+    return models and any(entry.get("raises") == "ValidationError" for entry in told)
+
+
+def _every_failure_is_told(case: Case) -> bool:
+    """Without the results of tasks that failed, the streams are the same."""
+    one, two = case.reference[case.number], case.other[case.number]
+    if "raises" not in one or "chunks" not in one or "chunks" not in two:
+        return False
+    ours = [made for made in two["chunks"] if made in one["chunks"] or not _fails(made, case.call)]
+    return ours == one["chunks"]
+
+
+def _fails(made: Any, call: Call) -> bool:
+    mode, payload = opened(made, call)
+    told = payload["payload"] if mode == "debug" else payload
+    return mode in ("tasks", "debug") and bool(told.get("error"))
+
+
 KNOWN = (
     Difference("A task fails after it wrote", _task_failed_after_it_wrote),
     Difference("A super-step that cannot be applied", _step_cannot_be_applied),
@@ -177,6 +221,9 @@ KNOWN = (
     Difference("What lives for one super-step is shown", _live_view_of_what_lives_one_step),
     Difference("An update of a replayed input acts as START", _update_of_a_replayed_input),
     Difference("The node that ran last is one author", _author_with_two_triggers),
+    Difference("An input that cannot be", _input_that_cannot_be),
+    Difference("A value that a pydantic model refuses", _value_that_a_model_refuses),
+    Difference("Every task that fails is told", _every_failure_is_told),
     Difference("An update as input gives up what waits", _update_as_input_gives_up_what_waits),
     Difference("A named checkpoint that is the latest is resumed", _latest_named_is_resumed),
 )

@@ -4,6 +4,9 @@ A graph grows node by node. Each newcomer is reached from what is already there:
 edges, a join, a branch, Sends, a `Command`, or not at all. Then come loops. The script starts with
 a run, goes on with what a user may do to a thread in any state, and ends with a look at it.
 
+Beside that, every part may take another form: the state's class and those of its readers, what the
+builder is given, what a run tells. See `features` for all that is drawn, and how often it must be.
+
 One scenario in a few has nodes that fail; one in a few has odd things: inputs and results that
 cannot be, unknown names. The rest is well formed, else no run would get far.
 
@@ -20,17 +23,40 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from .build import ANNOTATIONS
-from .scenario import END, START, UNKNOWN, UPDATED, Branch, Call, Edge, Key, Node, Scenario, Write
+from .scenario import (
+    END,
+    ROOT,
+    SCHEMAS,
+    START,
+    UNKNOWN,
+    UPDATED,
+    Branch,
+    Call,
+    Edge,
+    Key,
+    Node,
+    Scenario,
+    Schema,
+    Write,
+)
+from .schemas import ANNOTATIONS
 
 NAMES = ("a", "b", "c", "n10", "n2", "B")
 """Writes are applied in the order of the names as text (SS-02): so not only neat ones."""
 
-KINDS = {"log": "list"} | {kind: kind for kind in ANNOTATIONS if kind != "list"}
-"""The keys that a scenario may have, and their kinds."""
+MODES = ("values", "updates", "tasks", "checkpoints", "debug", "custom", "messages")
+
+FORMS = ("named", "function", "object", "bare object", "method", "bare method", "partial")
+
+OTHERS = tuple(kind for kind in ANNOTATIONS if kind != "list")
+"""The keys besides `log`. Each is named after its kind."""
+
+ROOTS = ("list", "list", "last", "sum", "unset", "untracked", "latest")
+"""The kinds that all of a state may have. The reference cannot hash the instance of a channel, and
+where a value fades, the nodes that would read it do not run."""
 
 WRITES: dict[str, list[tuple[str, Any]]] = {
-    "log": [("value", []), ("copy", None), ("overwrite", ["o"])],
+    "list": [("value", []), ("copy", None), ("overwrite", ["o"])],
     "last": [("plus", 1), ("plus", 1), ("run", None), ("value", None)],
     "sum": [("value", 1), ("value", 2), ("overwrite", 5)],
     "unset": [("name", None), ("value", "u")],
@@ -39,13 +65,17 @@ WRITES: dict[str, list[tuple[str, Any]]] = {
     "unguarded": [("name", None), ("value", None)],
     "topic": [("name", None), ("value", ["p", "q"]), ("value", [])],
     "collected": [("run", None), ("value", ["p", "q"])],
+    "untracked": [("plus", 1), ("run", None)],
+    "latest": [("plus", 1), ("name", None)],
+    "added": [("name", None), ("run", None), ("overwrite", ["o"])],
 }
 ODD_WRITES = [Write("log", "refused"), Write("last", "overwrite", 1), Write("unknown", "value", 1)]
 
 INPUTS: dict[str, list[Any]] = {
-    "log": [["in"], [], {"__overwrite__": ["new"]}],
+    "list": [["in"], [], {"__overwrite__": ["new"]}],
     "last": [0, 1],
     "sum": [1, {"__overwrite__": 7}],
+    "added": [["in"], {"__overwrite__": ["new"]}],
     "topic": ["in", ["in", "put"]],
 }
 ODD_INPUTS = [5, {"log": 5}, {"unknown": 1}, {"last": None}]
@@ -56,49 +86,117 @@ def one_of(*values: Any) -> st.SearchStrategy[Any]:
     return st.sampled_from(values)
 
 
+often = one_of(False, True)
 sometimes = one_of(False, False, False, True)
+seldom = one_of(*[False] * 5, True)
 rarely = one_of(*[False] * 11, True)
 
 
 @st.composite
 def scenarios(draw: st.DrawFn) -> Scenario:
     """A graph and a script."""
-    others = [key for key in KINDS if key != "log"]
-    keys = ["log", *draw(st.lists(st.sampled_from(others), unique=True, max_size=3))]
+    odd = draw(sometimes)
+    schema = draw(one_of("typed_dict", *SCHEMAS, *SCHEMAS[2:], "root"))
+    keys = draw(_roots() if schema == "root" else _keys(schema, odd))
+    public = [key for key in keys if not key.private]
+    classes = st.none() if schema == "root" else _schemas([key.name for key in keys])
     size = draw(one_of(1, 2, 3, 3, 4, 4, 5))
     names = draw(st.permutations(NAMES))[:size]
-    odd = draw(sometimes)
-    drivers = draw(one_of((False,), (False,), (True,), (False, True)))
-    sketch = _Sketch(draw, names, keys)
+    drivers = draw(one_of((False,), (True,), (False, True)))
+    sequence = tuple(names[: draw(st.integers(1, size))]) if draw(seldom) else ()
+    sketch = _Sketch(draw, names, public, sequence, odd)
     failing = [draw(st.sampled_from(names)) for _ in range(draw(one_of(0, 0, 0, 1, 2)))]
     nodes = [
         dataclasses.replace(
             draw(_nodes(name, keys, sketch.gotos[name], odd)),
             fails=draw(one_of((1,), (1, 2), (2,), "always")) if name in failing else (),
-            defer=draw(rarely),
             coroutine=drivers == (True,) and draw(sometimes),
+            form=draw(one_of(*FORMS[:1], *FORMS)),
+            tells=draw(one_of("", "", "", "writer", "get")),
+            reads=draw(classes) if draw(sometimes) else None,
+            **({} if name in sequence else draw(_options())),
         )
         for name in names
     ]
-    script = _Script(draw, keys, names, odd)
+    script = _Script(draw, public, names, odd)
     return Scenario(
-        keys=tuple(Key(key, KINDS[key]) for key in keys),
-        nodes=tuple(nodes),
+        keys=tuple(keys),
+        nodes=tuple(_with_private_keys(nodes, keys)),
         edges=tuple(sketch.edges),
-        branches=tuple(sketch.branches),
+        branches=tuple(
+            dataclasses.replace(branch, reads=draw(classes) if draw(sometimes) else None)
+            for branch in sketch.branches
+        ),
         calls=tuple(
             dataclasses.replace(call, asynchronous=draw(one_of(*drivers))) for call in script.calls
         ),
-        saver=not draw(rarely),
+        saver=not draw(seldom),
         recursion_limit=2 if draw(rarely) else 8,
+        schema=schema,
+        given=draw(classes) if draw(often) else None,
+        shown=draw(classes) if draw(often) else None,
+        sequence=sequence,
     )
+
+
+@st.composite
+def _keys(draw: st.DrawFn, schema: str, odd: bool) -> list[Key]:
+    """The log and a few others. Where the log has one writer at a time, no run would get far."""
+    within = ["inside", "outside"] if schema in SCHEMAS[:2] else []
+    keys = [Key("log", "list", draw(one_of("", "", "", "before", "nested", *within)))]
+    for kind in draw(st.lists(st.sampled_from(OTHERS), unique=True, max_size=4)):
+        extras = one_of("", "", "", "before", "after", "nested", *within)
+        keys.append(Key(kind, kind, draw(extras), private=draw(seldom)))
+    if odd and draw(often):
+        keys[-1] = dataclasses.replace(keys[-1], required=True)
+    return keys
+
+
+@st.composite
+def _roots(draw: st.DrawFn) -> list[Key]:
+    """The only key of a state that is a single value."""
+    extra = draw(one_of("", "", "before", "nested", "after"))
+    return [Key(ROOT, draw(st.sampled_from(ROOTS)), extra)]
+
+
+@st.composite
+def _schemas(draw: st.DrawFn, names: list[str]) -> Schema:
+    """A class of its own for some keys, mostly with the log."""
+    some = draw(st.lists(st.sampled_from(names), unique=True, min_size=1))
+    return Schema(tuple(dict.fromkeys(["log"] * (not draw(rarely)) + some)), draw(one_of(*SCHEMAS)))
+
+
+@st.composite
+def _options(draw: st.DrawFn) -> dict[str, Any]:
+    """What `add_node` is told besides, where there is no sequence to do so."""
+    by = draw(one_of("annotation", "argument"))
+    return {"defer": draw(rarely), "metadata": draw(seldom), "reads_by": by}
+
+
+def _with_private_keys(nodes: list[Node], keys: list[Key]) -> list[Node]:
+    """The same nodes; where a private key is read by none, the last one reads it."""
+    private = tuple(key.name for key in keys if key.private)
+    read = {name for node in nodes if node.reads for name in node.reads.keys}
+    if read.issuperset(private):
+        return nodes
+    reads = nodes[-1].reads or Schema(("log",))
+    reads = dataclasses.replace(reads, keys=tuple(dict.fromkeys([*reads.keys, *private])))
+    return [*nodes[:-1], dataclasses.replace(nodes[-1], reads=reads)]
 
 
 class _Sketch:
     """How the nodes are reached: edges, branches, and the targets that nodes name themselves."""
 
-    def __init__(self, draw: st.DrawFn, names: list[str], keys: list[str]) -> None:
-        self.draw, self.names, self.keys = draw, names, keys
+    def __init__(
+        self,
+        draw: st.DrawFn,
+        names: list[str],
+        keys: list[Key],
+        sequence: tuple[str, ...],
+        odd: bool,
+    ) -> None:
+        self.draw, self.names, self.odd = draw, names, odd
+        self.keys = [key.name for key in keys]
         self.edges: list[Edge] = []
         self.branches: list[Branch] = []
         self.gotos: dict[str, list[str]] = {name: [] for name in names}
@@ -107,12 +205,23 @@ class _Sketch:
             ways = ["edge", "edge", "branch", "send"]
             ways += ["two_edges", "join", "join", "join"] if position > 1 else []
             ways += ["goto", "send_by_goto", "nothing"] if position else []
-            getattr(self, draw(st.sampled_from(ways)))(name, names[:position])
+            if name not in sequence[1:]:
+                getattr(self, draw(st.sampled_from(ways)))(name, names[:position])
         entered = any(START in edge.sources for edge in self.edges)
         if not entered and not any(branch.source == START for branch in self.branches):
             self.edges.append(Edge((START,), names[0]))
         for _ in range(draw(one_of(0, 0, 1, 2))):
             self.loop(draw(st.sampled_from(names)))
+        for _ in range(draw(one_of(0, 0, 1, 2))):
+            self.edges.append(Edge((draw(st.sampled_from(names)),), END))
+        self.edges = [dataclasses.replace(edge, form=self.form(edge)) for edge in self.edges]
+
+    def form(self, edge: Edge) -> str:
+        forms = ["edge", "edge"]
+        forms += ["point"] if edge.sources == (START,) or edge.target == END else []
+        forms += ["list"] if len(edge.sources) == 1 and START not in edge.sources else []
+        form: str = self.draw(st.sampled_from(forms))
+        return form
 
     def edge(self, name: str, earlier: list[str]) -> None:
         self.edges.append(Edge((self.source(earlier),), name))
@@ -157,9 +266,18 @@ class _Sketch:
             self.choose(name, [*[(target,)] * self.draw(one_of(1, 2)), (END,)])
 
     def choose(self, source: str, choices: Sequence[tuple[str, ...]]) -> None:
-        by = ["log", *self.keys] if source in self.sent_to else ["", "", "log", *self.keys]
-        mapped = self.draw(sometimes)
-        self.branches.append(Branch(source, tuple(choices), self.draw(st.sampled_from(by)), mapped))
+        by = [*self.keys, *self.keys[:1]]
+        by = by if source in self.sent_to else ["", "", *by]
+        declared = ["", "", "", "list", "dict", "literal"] + ["short"] * 2 * self.odd
+        self.branches.append(
+            Branch(
+                source,
+                tuple(choices),
+                self.draw(st.sampled_from(by)),
+                self.draw(st.sampled_from(declared)),
+                point=source == START and self.draw(often),
+            )
+        )
 
     def source(self, earlier: list[str]) -> str:
         name: str = self.draw(st.sampled_from([START, *reversed(earlier)]))
@@ -172,30 +290,36 @@ class _Sketch:
 
 
 @st.composite
-def _nodes(draw: st.DrawFn, name: str, keys: list[str], goto: list[str], odd: bool) -> Node:
-    writes = [Write("log", draw(one_of("name", "name", "run")))] * (not draw(rarely))
-    for key in draw(st.lists(st.sampled_from(keys), unique=True, max_size=2)):
-        how, value = draw(st.sampled_from(WRITES[key]))
+def _nodes(draw: st.DrawFn, name: str, keys: list[Key], goto: list[str], odd: bool) -> Node:
+    first = keys[0]
+    writes = []
+    if first.kind == "list" and not draw(rarely):
+        writes.append(Write(first.name, draw(one_of("name", "name", "run"))))
+    for key in draw(st.lists(st.sampled_from(keys), unique=True, max_size=3)):
+        how, value = draw(st.sampled_from(WRITES[key.kind]))
         if how == "copy":  # not the log itself, which would double in every step
-            value = draw(st.sampled_from([*keys[1:], "unknown"]))
-        writes.append(Write(key, how, value))
-    if odd and draw(sometimes):
+            value = draw(st.sampled_from([*(key.name for key in keys[1:]), "unknown"]))
+        writes.append(Write(key.name, how, value))
+    if odd and draw(often):
         writes.append(draw(st.sampled_from(ODD_WRITES)))
     commands = ["command", "pairs", "list"]
-    forms = commands if goto else ["dict"] * 6 + commands + ["none"] + ["invalid"] * odd
+    plain = ["dict"] * 5 + ["object"] * 2 + ["none"]
+    forms = commands if goto else [*plain, *commands, *["invalid"] * 2 * odd]
     odd_goto = ["unknown"] if odd and goto and draw(sometimes) else []
-    return Node(name, tuple(writes), draw(st.sampled_from(forms)), goto=(*goto, *odd_goto))
+    declares = bool(goto) and draw(often)
+    form = draw(st.sampled_from(forms))
+    return Node(name, tuple(writes), form, goto=(*goto, *odd_goto), declares=declares)
 
 
 class _Script:
     """The calls. Some come in pairs, since one prepares what the other one needs."""
 
-    def __init__(self, draw: st.DrawFn, keys: list[str], names: list[str], odd: bool) -> None:
+    def __init__(self, draw: st.DrawFn, keys: list[Key], names: list[str], odd: bool) -> None:
         self.draw, self.keys, self.names, self.odd = draw, keys, names, odd
         self.calls: list[Call] = []
         start = "update" if draw(rarely) else "resume" if draw(rarely) else "start"
         deeds = ["resume", "resume", "start", "start", "replay", "replay", "fork", "fork"]
-        deeds += ["update", "start_there", "look"]
+        deeds += ["update", "update", "start_there", "start_there", "look", "look"]
         for deed in [start, *draw(st.lists(st.sampled_from(deeds), max_size=5))]:
             getattr(self, deed)()
         self.calls += [Call("state"), Call("history")]
@@ -218,7 +342,8 @@ class _Script:
 
     def update(self) -> None:
         reserved = [START, END, "__input__", "__copy__"] + ["unknown"] * self.odd
-        nodes = self.draw(one_of([None], [None], self.names, self.names, reserved))
+        roles = [[None], [None], self.names, self.names, *([name] for name in reserved)]
+        nodes = self.draw(st.sampled_from(roles))
         as_node = self.draw(st.sampled_from(nodes))
         values = None if as_node in (END, "__copy__") or self.draw(rarely) else self.input()
         self.calls.append(Call("update", input=values, as_node=as_node, at=self.address()))
@@ -235,25 +360,52 @@ class _Script:
             limit=self.draw(one_of(None, 1, 2)),
             before=self.draw(one_of(None, 0, 1, 3)),
         )
-        self.calls.append(self.draw(one_of(Call("state", at=at), history)))
+        self.calls.append(self.draw(one_of(Call("state", at=at), history, history)))
 
     def run(self, given: Any, at: int | str | None = None) -> None:
-        forms = [("invoke", "updates")] + [
-            ("stream", mode) for mode in ("updates", "values", "both")
-        ]
-        op, mode = self.draw(st.sampled_from(forms))
-        limit = self.draw(one_of(1, 2, 4)) if self.draw(rarely) else None
-        run_id = "r" if self.draw(sometimes) else None
         self.calls.append(
-            Call(op, input=given, at=at, mode=mode, recursion_limit=limit, run_id=run_id)
+            Call(
+                self.draw(one_of("invoke", "stream", "stream", "stream")),
+                input=given,
+                at=at,
+                modes=self.modes(),
+                version="v2" if self.draw(sometimes) else "v1",
+                output_keys=self.output_keys() if self.draw(sometimes) else None,
+                recursion_limit=self.draw(one_of(1, 2, 4)) if self.draw(rarely) else None,
+                run_id="r" if self.draw(sometimes) else None,
+            )
         )
+
+    def modes(self) -> str | tuple[str, ...] | None:
+        """None in particular, one, one in a list, or some."""
+        some = st.lists(st.sampled_from(MODES), unique=True, min_size=2, max_size=len(MODES))
+        one = st.sampled_from(MODES)
+        way = self.draw(
+            one_of("default", "one", "one", "list of one", "list of one", "some", "some")
+        )
+        if way == "default":
+            return None
+        if way == "some":
+            return tuple(self.draw(some))
+        return self.draw(one) if way == "one" else (self.draw(one),)
+
+    def output_keys(self) -> str | tuple[str, ...]:
+        names = [key.name for key in self.keys]
+        if names == [ROOT] or self.draw(often):
+            return str(self.draw(st.sampled_from(names)))
+        return tuple(self.draw(st.lists(st.sampled_from(names), unique=True, min_size=1)))
 
     def input(self) -> Any:
         if self.odd and self.draw(sometimes):
             return self.draw(st.sampled_from(ODD_INPUTS))
-        keys = self.draw(st.lists(st.sampled_from(self.keys), unique=True, max_size=3))
-        given = {key: self.draw(st.sampled_from(INPUTS.get(key, ["in"]))) for key in keys}
+        some = self.draw(st.lists(st.sampled_from(self.keys), unique=True, max_size=3))
+        given = {key.name: self.draw(self.values(key)) for key in some}
+        if self.keys[0].name == ROOT:
+            return given.get(ROOT, self.draw(self.values(self.keys[0])))
         return self.draw(one_of({"log": ["in"]}, given))
+
+    def values(self, key: Key) -> st.SearchStrategy[Any]:
+        return st.sampled_from(INPUTS.get(key.kind, ["in"]))
 
     def address(self) -> int | str | None:
         if self.odd and self.draw(sometimes):

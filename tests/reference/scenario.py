@@ -3,7 +3,8 @@
 A scenario is small, printable, and survives a trip through JSON. It names no package, so that
 `build` can realise it on the reference and on minigraph alike. It has two halves:
 
-- the *graph*: state keys, nodes whose behaviour is scripted, edges, joins, branches;
+- the *graph*: state keys and the classes that declare them, nodes whose behaviour is scripted,
+  edges, joins, branches, and the form in which each is told to the builder;
 - the *script*: the calls a user makes on one thread, one after another.
 
     Scenario(
@@ -29,6 +30,12 @@ from typing import Any
 
 START, END = "__start__", "__end__"
 
+SCHEMAS = ("typed_dict", "not_required", "dataclass", "pydantic")
+"""The kinds of classes: a TypedDict that is not total, one whose keys are `NotRequired`, ..."""
+
+ROOT = "__root__"
+"""The only key of a state that is no class but a single value."""
+
 LATEST, UPDATED, UNKNOWN = None, "updated", "unknown"
 """Which checkpoint a call addresses, besides an index into the history: none in particular, the
 one that the last `update` returned, or one that does not exist."""
@@ -48,10 +55,29 @@ class Part:
 
 @dataclass(frozen=True, repr=False)
 class Key(Part):
-    """A key of the state. The kinds are the rows of `build.ANNOTATIONS`."""
+    """A key of the state. The kinds are the rows of `schemas.ANNOTATIONS`.
+
+    `extra` says what else is in the annotation: metadata ``before`` or ``after`` the reducer or
+    channel, an annotation ``nested`` in another, `Required` ``inside`` or `NotRequired`
+    ``outside`` (both in TypedDicts only).
+
+    A `private` key is no part of the state's own class, only of others that name it. A `required`
+    key has no default, where keys have one: in dataclasses and pydantic models.
+    """
 
     name: str
     kind: str = "list"
+    extra: str = ""
+    private: bool = False
+    required: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class Schema(Part):
+    """A class of its own for some keys. `kind` is one of `SCHEMAS`."""
+
+    keys: tuple[str, ...]
+    kind: str = "typed_dict"
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,10 +109,30 @@ class Node(Part):
     `fails` lists the runs that raise `ValueError` (counted from 1, for each `Send` tag apart), or
     is the word ``always``. `returns` says in which form the writes are returned: ``dict``,
     ``none``, ``command``, ``pairs`` (a `Command` with a list of pairs), ``list`` (one dict for
-    each write, then a `Command`), or ``invalid`` (a number).
+    each write, then a `Command`), ``object`` (of the state's class, without what a pydantic model
+    would refuse), or ``invalid`` (a number). With a state that is a single value, the value of the
+    last write is returned in place of a dict.
 
     A target in `goto`, and in the choices of a `Branch`, is a node name, ``__end__``, or
-    ``send:<node>``, which becomes ``Send(<node>, {"send": <tag>})`` with a telling tag.
+    ``send:<node>``, which becomes ``Send(<node>, {"send": <tag>})`` with a telling tag. With
+    `declares` the return annotation names the nodes in `goto`.
+
+    `form` says what the builder is given:
+
+    | form            | what is added                                                    |
+    |-----------------|------------------------------------------------------------------|
+    | `named`         | a name and a function                                            |
+    | `function`      | a function of that name                                          |
+    | `object`        | a name and an object that can be called                          |
+    | `bare object`   | such an object, whose class has the name                         |
+    | `method`        | a name and a method                                              |
+    | `bare method`   | a method of that name                                            |
+    | `partial`       | a name and a `functools.partial`                                 |
+
+    `reads` is the class of what the node reads, if that is not the state: given ``by`` the
+    annotation of the parameter, or by the ``argument`` `input_schema`. `tells` says how it writes
+    to the custom stream, when it starts: not at all, to a parameter ``writer``, or to the result
+    of ``get_stream_writer``.
     """
 
     name: str
@@ -96,14 +142,25 @@ class Node(Part):
     fails: tuple[int, ...] | str = ()
     defer: bool = False
     coroutine: bool = False
+    form: str = "named"
+    reads: Schema | None = None
+    reads_by: str = "annotation"
+    tells: str = ""
+    metadata: bool = False
+    declares: bool = False
 
 
 @dataclass(frozen=True, repr=False)
 class Edge(Part):
-    """A static edge. With more than one source it is a join: it waits for all of them."""
+    """A static edge. With more than one source it is a join: it waits for all of them.
+
+    `form` is how the builder is told of one source: ``edge``, as a ``list`` of one (a join that
+    waits for one), or by naming a ``point``, of entry or of finish.
+    """
 
     sources: tuple[str, ...]
     target: str
+    form: str = "edge"
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,13 +169,20 @@ class Branch(Part):
 
     The n-th time it is asked it returns the n-th choice, and the last one from then on. With `by`
     the value of that state key counts instead (a list by its length). A choice of one target is
-    returned bare, any other as a list. `mapped` declares the targets in a path map.
+    returned bare, any other as a list.
+
+    `targets` says how the targets are declared: not at all, in a ``list``, in a ``dict`` (then
+    the function returns keys of it), in a ``short`` dict which lacks the last, or in a
+    ``literal`` return annotation. `reads` is the class that the function's parameter is annotated
+    with, if any. A `point` is added with `set_conditional_entry_point`.
     """
 
     source: str
     choices: tuple[tuple[str, ...], ...]
     by: str = ""
-    mapped: bool = False
+    targets: str = ""
+    reads: Schema | None = None
+    point: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,19 +192,24 @@ class Call(Part):
     | op        | uses                                                                       |
     |-----------|----------------------------------------------------------------------------|
     | `invoke`  | `input` (None resumes), `at`, `run_id`, `recursion_limit`                  |
-    | `stream`  | the same, and `mode`: ``values``, ``updates``, or ``both``                 |
+    | `stream`  | the same                                                                   |
     | `update`  | `input` as the values, `as_node`, `at`                                     |
     | `state`   | `at`                                                                       |
     | `history` | `at`, `where` (the filter), `limit`, `before` (an index into the history)  |
 
     `at` addresses a checkpoint: an index into the history (0 is the newest; modulo its length, so
     that every index means something), or one of the words above.
+
+    What a run tells: `modes` is one stream mode, bare, or several in a list, or None for what is
+    told by default; `version` the shape of the chunks; `output_keys` the keys to tell of.
     """
 
     op: str
     input: Any = None
     at: int | str | None = LATEST
-    mode: str = "updates"
+    modes: str | tuple[str, ...] | None = None
+    version: str = "v1"
+    output_keys: str | tuple[str, ...] | None = None
     as_node: str | None = None
     where: Any = None
     limit: int | None = None
@@ -152,7 +221,12 @@ class Call(Part):
 
 @dataclass(frozen=True, repr=False)
 class Scenario(Part):
-    """A graph and a script. `recursion_limit` bounds every run, so that every scenario ends."""
+    """A graph and a script. `recursion_limit` bounds every run, so that every scenario ends.
+
+    `schema` is the kind of the state's class, or ``root``: then the state is the value of one key,
+    `ROOT`. `given` and `shown` are the input and output schemas, where these are not the state.
+    The nodes in `sequence` are added, and joined by edges, with `add_sequence`.
+    """
 
     keys: tuple[Key, ...] = ()
     nodes: tuple[Node, ...] = ()
@@ -161,6 +235,10 @@ class Scenario(Part):
     calls: tuple[Call, ...] = ()
     saver: bool = True
     recursion_limit: int = 10
+    schema: str = "typed_dict"
+    given: Schema | None = None
+    shown: Schema | None = None
+    sequence: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self))
@@ -173,29 +251,32 @@ class Scenario(Part):
         >>> Scenario.from_json(one.to_json()) == one
         True
         """
-        data = json.loads(text)
-        return cls(
-            keys=tuple(Key(**key) for key in data["keys"]),
-            nodes=tuple(_node(**node) for node in data["nodes"]),
-            edges=tuple(Edge(tuple(edge["sources"]), edge["target"]) for edge in data["edges"]),
-            branches=tuple(_branch(**branch) for branch in data["branches"]),
-            calls=tuple(Call(**call) for call in data["calls"]),
-            saver=data["saver"],
-            recursion_limit=data["recursion_limit"],
-        )
+        return cls(**{name: _decoded(name, value) for name, value in json.loads(text).items()})
 
 
-def _node(writes: list[Any], goto: list[str], fails: list[int] | str, **rest: Any) -> Node:
-    return Node(
-        writes=tuple(Write(**write) for write in writes),
-        goto=tuple(goto),
-        fails=fails if isinstance(fails, str) else tuple(fails),
-        **rest,
-    )
+FREE = ("input", "value", "where")
+"""The fields that hold any JSON."""
+
+PARTS: dict[str, Any] = {
+    "keys": Key,
+    "nodes": Node,
+    "writes": Write,
+    "edges": Edge,
+    "branches": Branch,
+    "calls": Call,
+    "given": Schema,
+    "shown": Schema,
+    "reads": Schema,
+}
+"""The fields that hold parts."""
 
 
-def _branch(choices: list[list[str]], **rest: Any) -> Branch:
-    return Branch(choices=tuple(tuple(choice) for choice in choices), **rest)
+def _decoded(field: str, value: Any) -> Any:
+    if field in FREE:
+        return value
+    if isinstance(value, dict):
+        return PARTS[field](**{name: _decoded(name, item) for name, item in value.items()})
+    return tuple(_decoded(field, item) for item in value) if isinstance(value, list) else value
 
 
 def send_target(target: str) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from .build import HEADER, program
 from .scenario import LATEST, UNKNOWN, UPDATED, Call, Scenario
-from .transcript import NO_SUCH_CHECKPOINT
+from .transcript import NO_SUCH_CHECKPOINT, stream_options
 
 ARGUMENT = 'import sys\n\npackage = sys.argv[1] if len(sys.argv) > 1 else "minigraph"\n'
 
@@ -84,11 +84,11 @@ def _call(call: Call, recursion_limit: int) -> str:
     limit = recursion_limit if call.recursion_limit is None else call.recursion_limit
     metadata = f', "metadata": {{"run_id": {call.run_id!r}}}' if call.run_id else ""
     config = f'{{**{_address(call.at)}, "recursion_limit": {limit}{metadata}}}'
-    mode = repr(["values", "updates"] if call.mode == "both" else call.mode)
     many = call.op in ("stream", "history")
+    run = f"{call.input!r}, {config}{_told(call)}, **options"
     method, arguments = {
-        "invoke": ("invoke", f"{call.input!r}, {config}, **options"),
-        "stream": ("stream", f"{call.input!r}, {config}, stream_mode={mode}, **options"),
+        "invoke": ("invoke", run),
+        "stream": ("stream", run),
         "update": (
             "update_state",
             f"{_address(call.at)}, {call.input!r}, as_node={call.as_node!r}",
@@ -102,6 +102,11 @@ def _call(call: Call, recursion_limit: int) -> str:
     else:
         code = f"list(app.{method}({arguments}))" if many else f"app.{method}({arguments})"
     return f"{'updated = ' if call.op == 'update' else ''}show({method!r}, lambda: {code})"
+
+
+def _told(call: Call) -> str:
+    """The options that say what a run tells, as far as they are given."""
+    return "".join(f", {name}={value!r}" for name, value in stream_options(call).items())
 
 
 def _address(at: int | str | None) -> str:

@@ -37,7 +37,7 @@ WIDE = Scenario(
     branches=(Branch("d", (("a", "b"), (END,))),),
     calls=(
         Call("invoke", input={"log": ["in"]}),
-        Call("stream", mode="both"),
+        Call("stream", modes=("values", "updates")),
         Call("update", input={"last": 5}, as_node="a", at=2),
         Call("invoke", at=UPDATED),
         Call("history"),

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from .cases import CASES, gist
+from .cases import CASES
 from .differences import KNOWN, Difference, Mismatch, judge
+from .shorthand import gist
 from .transcript import transcript
 
 pytest.importorskip("langgraph", reason="the reference is not installed")
@@ -25,7 +26,7 @@ def verdict(name: str) -> Mismatch | Difference | None:
 def test_the_reference_does_what_the_gist_says(name: str) -> None:
     """So that no scenario says one thing by its name and does another."""
     scenario, expected = CASES[name]
-    assert gist(transcript(scenario, "langgraph")) == expected
+    assert gist(scenario, transcript(scenario, "langgraph")) == expected
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -11,9 +11,9 @@ What differs from run to run is replaced by what it means:
   first `Send`; other ids are numbered as they appear;
 - a version becomes its integer part; a time, the fact that there is one.
 
-Only what has no order is sorted: sets; the ``updates`` of tasks of one super-step, which follow
-finishing order; the ``branch:to:*`` and ``join:*`` writes of one task (the reference walks over
-sets there).
+Only what has no order is sorted: sets; the chunks of a stream that follow finishing order (see
+`chunks`); the ``branch:to:*`` and ``join:*`` writes of one task (the reference walks over sets
+there).
 Inside *stored* values tuples become lists, as the serializer of the reference makes them.
 
 The reference runs with ``durability="sync"``: by default it serialises a checkpoint in the
@@ -23,12 +23,14 @@ background, where the set of a join may have moved on since (a race, and a wrong
 from __future__ import annotations
 
 import asyncio
-import json
 import re
+from collections.abc import Callable
 from itertools import groupby
 from typing import Any, TypeAlias
 
 from .build import Built, build
+from .chunks import chunk, in_order
+from .plain import error_class, plain
 from .scenario import UNKNOWN, UPDATED, Call, Scenario
 
 Entry: TypeAlias = dict[str, Any]
@@ -53,6 +55,9 @@ def transcript(scenario: Scenario, package: str) -> list[Entry]:
     if scenario.saver:
         entries.append({"call": "stored", "stored": session.stored()})
     labelled: list[Entry] = _labelled(entries, session.labels())
+    for call, entry in zip(scenario.calls, labelled):
+        if "chunks" in entry:
+            entry["chunks"] = in_order(entry["chunks"], call)
     return labelled
 
 
@@ -78,19 +83,20 @@ class Session:
         return entry
 
     def invoke(self, call: Call, entry: Entry) -> None:
-        config = self._run_config(call)
-        result = self._do(call, "invoke", call.input, config, **self.run_options)
-        entry["result"] = plain(result)
+        options = {**stream_options(call), **self.run_options}
+        result = self._do(call, "invoke", call.input, self._run_config(call), **options)
+        if isinstance(result, list) and call.modes not in (None, "values"):
+            entry["chunks"] = [chunk(each, call) for each in result]
+        else:
+            entry["result"] = plain(result)
 
     def stream(self, call: Call, entry: Entry) -> None:
-        mode = ["values", "updates"] if call.mode == "both" else call.mode
-        options: dict[str, Any] = {"stream_mode": mode, **self.run_options}
+        options = {**stream_options(call), **self.run_options}
         chunks = entry["chunks"] = []
-        try:
-            config = self._run_config(call)
-            self._gather(chunks, call, "stream", call.input, config, **options)
-        finally:
-            entry["chunks"] = _without_finishing_order(chunks, call.mode)
+        arguments = (call.input, self._run_config(call))
+        self._each(
+            lambda item: chunks.append(chunk(item, call)), call, "stream", *arguments, **options
+        )
 
     def update(self, call: Call, entry: Entry) -> None:
         config = self._address(call.at)
@@ -101,14 +107,17 @@ class Session:
         entry["state"] = plain(self._do(call, "get_state", self._address(call.at)))
 
     def history(self, call: Call, entry: Entry) -> None:
-        arguments = {
+        narrowed = {
             "filter": call.where,
             "limit": call.limit,
             "before": None if call.before is None else self._address(call.before),
         }
-        given = {name: value for name, value in arguments.items() if value is not None}
-        entry["history"] = []
-        self._gather(entry["history"], call, "get_state_history", self._address(call.at), **given)
+        given = {name: value for name, value in narrowed.items() if value is not None}
+        states = entry["history"] = []
+        arguments = (self._address(call.at),)
+        self._each(
+            lambda item: states.append(plain(item)), call, "get_state_history", *arguments, **given
+        )
 
     def stored(self) -> list[Entry]:
         """Every checkpoint of the thread as the saver holds it, oldest first."""
@@ -118,30 +127,41 @@ class Session:
         """What to write in the place of each id."""
         labels = dict(FIXED_IDS)
         if self.built.saver is not None:
-            ids = sorted(row.checkpoint["id"] for row in self.built.saver.list(THREAD))
-            labels.update({checkpoint_id: f"c{number}" for number, checkpoint_id in enumerate(ids)})
-            for state in self.graph.get_state_history(THREAD):
-                checkpoint = labels[state.config["configurable"]["checkpoint_id"]]
-                for task in state.tasks:
+            rows = sorted(self.built.saver.list(THREAD), key=lambda row: row.checkpoint["id"])
+            for number, row in enumerate(rows):
+                labels[row.checkpoint["id"]] = f"c{number}"
+                for task in self._planned(row.config):
                     sent = f"#{task.path[1]}" if isinstance(task.path[1], int) else ""
-                    labels[task.id] = f"{task.name}{sent}@{checkpoint}"
+                    labels[task.id] = f"{task.name}{sent}@c{number}"
         return labels
+
+    def _planned(self, config: Any) -> tuple[Any, ...]:
+        """The tasks that follow a checkpoint; none where a class cannot take what it holds."""
+        try:
+            tasks: tuple[Any, ...] = self.graph.get_state(config).tasks
+            return tasks
+        except Exception:
+            return ()
 
     def _do(self, call: Call, method: str, *args: Any, **kwargs: Any) -> Any:
         if call.asynchronous:
             return asyncio.run(getattr(self.graph, f"a{method}")(*args, **kwargs))
         return getattr(self.graph, method)(*args, **kwargs)
 
-    def _gather(self, into: list[Any], call: Call, method: str, *args: Any, **kwargs: Any) -> None:
-        async def gather() -> None:
+    def _each(
+        self, tell: Callable[[Any], None], call: Call, method: str, *args: Any, **kwargs: Any
+    ) -> None:
+        """Tell of every item that `method` yields, as it comes."""
+
+        async def each() -> None:
             async for item in getattr(self.graph, f"a{method}")(*args, **kwargs):
-                into.append(plain(item))
+                tell(item)
 
         if call.asynchronous:
-            asyncio.run(gather())
+            asyncio.run(each())
         else:
             for item in getattr(self.graph, method)(*args, **kwargs):
-                into.append(plain(item))
+                tell(item)
 
     def _run_config(self, call: Call) -> dict[str, Any]:
         limit = self.recursion_limit if call.recursion_limit is None else call.recursion_limit
@@ -153,23 +173,10 @@ class Session:
             return {"configurable": {**THREAD["configurable"], "checkpoint_id": NO_SUCH_CHECKPOINT}}
         if at == UPDATED:
             return self.updated
-        if isinstance(at, int):
-            history = list(self.graph.get_state_history(THREAD))
-            return history[at % len(history)].config if history else THREAD
+        if isinstance(at, int) and self.built.saver is not None:
+            rows = list(self.built.saver.list(THREAD))
+            return rows[at % len(rows)].config if rows else THREAD
         return THREAD
-
-
-def _without_finishing_order(chunks: list[Any], mode: str) -> list[Any]:
-    """Sort each run of ``updates`` chunks. Between super-steps only ``values`` can part them."""
-
-    def is_update(chunk: Any) -> bool:
-        return mode == "updates" or (mode == "both" and chunk["tuple"][0] == "updates")
-
-    ordered: list[Any] = []
-    for update, run in groupby(chunks, is_update):
-        found = list(run)
-        ordered += sorted(found, key=json.dumps) if update else found
-    return ordered
 
 
 def _checkpoint(row: Any) -> Entry:
@@ -196,7 +203,7 @@ def _integers(versions: dict[str, Any]) -> dict[str, int]:
 
 def _without_edge_order(writes: list[Any]) -> list[Any]:
     rows = [
-        [task, channel, _error(value) if channel == "__error__" else plain(value, stored=True)]
+        [task, channel, error_class(value) if channel == "__error__" else plain(value, stored=True)]
         for task, channel, value in writes
     ]
     ordered: list[Any] = []
@@ -206,41 +213,17 @@ def _without_edge_order(writes: list[Any]) -> list[Any]:
     return ordered
 
 
-def _error(error: Any) -> Any:
-    """A stored error is the `repr` of an exception: keep the class, drop the words."""
-    return error.split("(")[0] if isinstance(error, str) else plain(error)
-
-
-def plain(value: Any, stored: bool = False) -> Any:
-    """`value` as JSON, the package's own types by their names and fields.
-
-    >>> plain({"a": (1, {2}), "b": ValueError("words")})
-    {'a': {'tuple': [1, {'set': [2]}]}, 'b': {'exception': 'ValueError'}}
-    >>> plain((1, 2), stored=True)
-    [1, 2]
-    """
-    name = type(value).__name__
-    if name == "StateSnapshot":
-        fields = {**value._asdict(), "created_at": value.created_at is not None}
-        return {field: plain(item) for field, item in fields.items()}
-    if name == "PregelTask":
-        fields = {**value._asdict(), "error": _error(value.error)}
-        return {field: plain(item) for field, item in fields.items()}
-    if name == "Send":
-        return {"send": [value.node, plain(value.arg, stored)]}
-    if name == "Overwrite":
-        return {"overwrite": plain(value.value, stored)}
-    if isinstance(value, dict):
-        return {str(key): plain(item, stored) for key, item in value.items()}
-    if isinstance(value, tuple) and not stored:
-        return {"tuple": [plain(item) for item in value]}
-    if isinstance(value, (list, tuple)):
-        return [plain(item, stored) for item in value]
-    if isinstance(value, (set, frozenset)):
-        return {"set": sorted(plain(item, stored) for item in value)}
-    if isinstance(value, BaseException):
-        return {"exception": name}
-    return value if isinstance(value, (str, int, float, type(None))) else {"repr": repr(value)}
+def stream_options(call: Call) -> dict[str, Any]:
+    """What `call` says about what is told, as options of a run."""
+    given: dict[str, Any] = {}
+    if call.modes is not None:
+        given["stream_mode"] = call.modes if isinstance(call.modes, str) else list(call.modes)
+    if call.version != "v1":
+        given["version"] = call.version
+    if call.output_keys is not None:
+        keys = call.output_keys
+        given["output_keys"] = keys if isinstance(keys, str) else list(keys)
+    return given
 
 
 def _labelled(value: Any, labels: dict[str, str]) -> Any:
