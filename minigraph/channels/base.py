@@ -131,7 +131,21 @@ class BaseChannel(ABC, Generic[Value, Update, Stored]):
         return False
 
 
-class SingleValue(BaseChannel[Value, Value, Any], Generic[Value]):
+class OfOneType(BaseChannel[Value, Update, Stored], Generic[Value, Update, Stored]):
+    """A channel whose schema names one type, for what is written and for what is read."""
+
+    __slots__ = ()
+
+    @property
+    def ValueType(self) -> Any:
+        return self.typ
+
+    @property
+    def UpdateType(self) -> Any:
+        return self.typ
+
+
+class SingleValue(OfOneType[Value, Value, Any], Generic[Value]):
     """What the channels of one value have in common: all but how they take in writes.
 
     A subclass with attributes of its own must copy them in `copy`, which does not go through
@@ -151,14 +165,6 @@ class SingleValue(BaseChannel[Value, Value, Any], Generic[Value]):
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self)
-
-    @property
-    def ValueType(self) -> Any:
-        return self.typ
-
-    @property
-    def UpdateType(self) -> Any:
-        return self.typ
 
     def copy(self) -> Self:
         new = self.__class__.__new__(self.__class__)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Generic, Self
 
-from minigraph.channels.base import BaseChannel, SingleValue, Value
+from minigraph.channels.base import OfOneType, SingleValue, Value
 from minigraph.constants import MISSING
 from minigraph.errors import EmptyChannelError
 
@@ -52,7 +52,7 @@ class LastValue(SingleValue[Value], Generic[Value]):
 
 
 class LastValueAfterFinish(
-    BaseChannel[Value, Value, "tuple[Value | Any, bool]"],
+    OfOneType[Value, Value, "tuple[Value | Any, bool]"],
     Generic[Value],
 ):
     """Holds the last value, and shows it only once nothing else is left to run (CH-18).
@@ -86,14 +86,6 @@ class LastValueAfterFinish(
         return isinstance(other, LastValueAfterFinish)
 
     __hash__ = None  # type: ignore[assignment]  # mutable: compares by configuration (CH-22)
-
-    @property
-    def ValueType(self) -> Any:
-        return self.typ
-
-    @property
-    def UpdateType(self) -> Any:
-        return self.typ
 
     def copy(self) -> Self:
         new = self.__class__(self.typ, self.key)

@@ -18,14 +18,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, Self
 
-from minigraph.channels.base import BaseChannel, Value
+from minigraph.channels.base import OfOneType, Value
 from minigraph.constants import MISSING
 from minigraph.errors import EmptyChannelError, InvalidUpdateError
 
 __all__ = ["NamedBarrierValue", "NamedBarrierValueAfterFinish"]
 
 
-class NamedBarrierValue(BaseChannel[None, Value, "set[Value]"], Generic[Value]):
+class NamedBarrierValue(OfOneType[None, Value, "set[Value]"], Generic[Value]):
     """Available once every name was written; `consume` closes it again (CH-17).
 
     Args:
@@ -67,14 +67,6 @@ class NamedBarrierValue(BaseChannel[None, Value, "set[Value]"], Generic[Value]):
         )
 
     __hash__ = None  # type: ignore[assignment]  # mutable: compares by configuration (CH-22)
-
-    @property
-    def ValueType(self) -> Any:
-        return self.typ
-
-    @property
-    def UpdateType(self) -> Any:
-        return self.typ
 
     def copy(self) -> Self:
         new = self.__class__(self.typ, self.names, self.key)
