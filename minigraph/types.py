@@ -28,6 +28,7 @@ from typing import (
 __all__ = [
     "All",
     "Command",
+    "Durability",
     "GraphOutput",
     "Interrupt",
     "Overwrite",
@@ -47,6 +48,9 @@ StreamMode: TypeAlias = Literal[
     "values", "updates", "tasks", "checkpoints", "debug", "custom", "messages"
 ]
 """What a stream tells (ST-10 to ST-18), see `minigraph.pregel.events`."""
+
+Durability: TypeAlias = Literal["sync", "async", "exit"]
+"""When what a run has to store is stored, see `minigraph.pregel.durability` (DU-01)."""
 
 StreamWriter: TypeAlias = Callable[[Any], None]
 """Tells the reader of the stream ``custom`` something, while the node is still at work (ST-17)."""

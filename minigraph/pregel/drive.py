@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Generator
-from typing import Any, TypeAlias, assert_never
+from typing import Any, assert_never
 
-from minigraph.checkpoint.base.saver import BaseCheckpointSaver
+from minigraph.errors import add_note
+from minigraph.pregel.durability import NO_SAVER, Saver, async_storage, storage
 from minigraph.pregel.effects import (
     Advance,
     Cancel,
@@ -38,20 +39,9 @@ from minigraph.pregel.effects import (
     Warn,
 )
 from minigraph.pregel.runner import LoopRunner, ThreadRunner
+from minigraph.types import Durability
 
 logger = logging.getLogger("minigraph")
-
-Saver: TypeAlias = BaseCheckpointSaver[Any]
-
-
-class NoSaver:
-    """Stands where a saver would. Whoever asks it for anything hears that there is none."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise ValueError("No checkpointer set: compile the graph with one, to load or to store.")
-
-
-NO_SAVER: Any = NoSaver()
 
 
 class Driver:
@@ -61,14 +51,23 @@ class Driver:
         saver: where checkpoints go; a program that knows of no saver never needs it.
         limit: how many tasks may run at once (`max_concurrency`).
         live: somebody reads what tasks say while they work.
+        durability: when things are stored, see `durability`.
     """
 
-    def __init__(self, saver: Saver | None, limit: int | None = None, live: bool = False) -> None:
+    def __init__(
+        self,
+        saver: Saver | None,
+        limit: int | None = None,
+        live: bool = False,
+        durability: Durability = "sync",
+    ) -> None:
         self.saver: Saver = NO_SAVER if saver is None else saver
+        self.storage = storage(saver, durability)
         self.tasks = ThreadRunner(limit, live)
 
     def drive(self, program: Program) -> Generator[Emit, None, Any]:
         answer: Any = None
+        result: Any = None
         problem: Exception | None = None
         leaving: BaseException | None = None
         try:
@@ -78,7 +77,8 @@ class Driver:
                 except StopIteration as end:
                     if leaving is not None:
                         raise leaving from None
-                    return end.value
+                    result = end.value
+                    break
                 except Stopped:
                     raise leaving or Stopped from None
                 answer = problem = None
@@ -95,8 +95,16 @@ class Driver:
                     problem = error
                 except BaseException as error:
                     leaving, problem = error, Stopped()
+        except BaseException as error:
+            try:
+                self.storage.finish()
+            except Exception as problem:
+                not_stored(error, problem)
+            raise
         finally:
             self.tasks.close()
+        self.storage.finish()
+        return result
 
     def perform(self, effect: Effect) -> Any:
         match effect:
@@ -105,9 +113,9 @@ class Driver:
             case Start():
                 return self.tasks.start(*effect)
             case SaveWrites():
-                return self.saver.put_writes(*effect)
+                return self.storage.put_writes(*effect)
             case Save():
-                return self.saver.put(*effect)
+                return self.storage.put(*effect)
             case Advance(cursor):
                 return next(cursor, None)
             case Load(config):
@@ -130,8 +138,15 @@ class AsyncDriver:
     `drive` is an async generator, which cannot return a value; the program's is in `result`.
     """
 
-    def __init__(self, saver: Saver | None, limit: int | None = None, live: bool = False) -> None:
+    def __init__(
+        self,
+        saver: Saver | None,
+        limit: int | None = None,
+        live: bool = False,
+        durability: Durability = "sync",
+    ) -> None:
         self.saver: Saver = NO_SAVER if saver is None else saver
+        self.storage = async_storage(saver, durability)
         self.tasks = LoopRunner(limit, live)
         self.result: Any = None
 
@@ -147,7 +162,7 @@ class AsyncDriver:
                     if leaving is not None:
                         raise leaving from None
                     self.result = end.value
-                    return
+                    break
                 except Stopped:
                     raise leaving or Stopped from None
                 answer = problem = None
@@ -164,8 +179,15 @@ class AsyncDriver:
                     problem = error
                 except BaseException as error:
                     leaving, problem = error, Stopped()
+        except BaseException as error:
+            try:
+                await self.storage.finish()
+            except Exception as problem:
+                not_stored(error, problem)
+            raise
         finally:
             self.tasks.close()
+        await self.storage.finish()
 
     async def perform(self, effect: Effect) -> Any:
         match effect:
@@ -174,9 +196,9 @@ class AsyncDriver:
             case Start():
                 return self.tasks.start(*effect)
             case SaveWrites():
-                return await self.saver.aput_writes(*effect)
+                return await self.storage.put_writes(*effect)
             case Save():
-                return await self.saver.aput(*effect)
+                return await self.storage.put(*effect)
             case Advance(cursor):
                 return await anext(cursor, None)
             case Load(config):
@@ -191,6 +213,12 @@ class AsyncDriver:
                 raise TypeError("Emit is for the reader of the stream, not to be performed.")
             case _:
                 assert_never(effect)
+
+
+def not_stored(error: BaseException, problem: Exception) -> None:
+    """A run that failed could not be stored either; its own error counts."""
+    if problem is not error:
+        add_note(error, f"What the run had left to store could not be stored: {problem!r}")
 
 
 def finish(driving: Generator[Emit, None, Any]) -> Any:

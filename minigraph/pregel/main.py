@@ -13,6 +13,7 @@ hand.
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -29,6 +30,7 @@ from minigraph.context import running_task
 from minigraph.doors import lazy_door
 from minigraph.pregel.builder import NodeBuilder, built
 from minigraph.pregel.drive import AsyncDriver, Driver, afinish, finish
+from minigraph.pregel.durability import check_durability
 from minigraph.pregel.effects import Emit, Program
 from minigraph.pregel.inspect import history_program, state_program, update_program
 from minigraph.pregel.interrupts import Breakpoints
@@ -38,7 +40,14 @@ from minigraph.pregel.program import Environment, Request, run
 from minigraph.pregel.selection import Selection
 from minigraph.pregel.stream import Modes, Reader, modes_of
 from minigraph.pregel.validate import check_breakpoints, check_graph, check_saver
-from minigraph.types import GraphOutput, RunnableConfig, StateSnapshot, StateUpdate, StreamMode
+from minigraph.types import (
+    Durability,
+    GraphOutput,
+    RunnableConfig,
+    StateSnapshot,
+    StateUpdate,
+    StreamMode,
+)
 
 if TYPE_CHECKING:
     from minigraph.pregel.drawing import Drawing
@@ -59,6 +68,8 @@ class RunOptions(TypedDict, total=False):
             that the graph was compiled with, so an empty list switches these off (IN-60).
         context: for the nodes to know, see `minigraph.runtime`. A dict is turned into the graph's
             context schema, if that is a class with fields (MR-04).
+        durability: when things are stored: ``"sync"``, ``"async"`` (the default) or ``"exit"``, see
+            `minigraph.pregel.durability` (DU-01).
         print_mode: stream modes to print as well (ST-32).
         version: ``"v2"`` gives every chunk as ``{"type", "ns", "data"}``, and `invoke` a
             `GraphOutput` (ST-02).
@@ -68,6 +79,7 @@ class RunOptions(TypedDict, total=False):
     interrupt_before: Breakpoints | None
     interrupt_after: Breakpoints | None
     context: Any
+    durability: Durability | None
     print_mode: Modes
     version: Literal["v1", "v2"]
 
@@ -379,7 +391,7 @@ class Pregel:
             return list(self.stream(input, config, stream_mode=stream_mode, **options))
         reader = self.reader((), options)
         program = self.program_for(input, config, reader.modes, options)
-        result = finish(reader.chunks(self.driver(config, reader).drive(program)))
+        result = finish(reader.chunks(self.driver(config, reader, options).drive(program)))
         return GraphOutput(result) if reader.version == "v2" else result
 
     def stream(
@@ -409,7 +421,7 @@ class Pregel:
             options["output_keys"] = self.stream_channels
         reader = self.reader(mode, options)
         program = self.program_for(input, config, reader.modes, options)
-        return reader.chunks(self.driver(config, reader).drive(program))
+        return reader.chunks(self.driver(config, reader, options).drive(program))
 
     def batch(
         self,
@@ -463,7 +475,7 @@ class Pregel:
             return [chunk async for chunk in stream]
         reader = self.reader((), options)
         program = self.program_for(input, config, reader.modes, options)
-        driver = self.async_driver(config, reader)
+        driver = self.async_driver(config, reader, options)
         async for _ in reader.achunks(driver.drive(program)):
             pass
         return GraphOutput(driver.result) if reader.version == "v2" else driver.result
@@ -482,7 +494,7 @@ class Pregel:
             options["output_keys"] = self.stream_channels
         reader = self.reader(mode, options)
         program = self.program_for(input, config, reader.modes, options)
-        chunks = reader.achunks(self.async_driver(config, reader).drive(program))
+        chunks = reader.achunks(self.async_driver(config, reader, options).drive(program))
         try:
             async for chunk in chunks:
                 yield chunk
@@ -513,13 +525,27 @@ class Pregel:
     def reader(self, mode: Modes, options: RunOptions) -> Reader:
         return Reader(mode, options.get("print_mode", ()), options.get("version", "v1"))
 
-    def driver(self, config: RunnableConfig | None, reader: Reader) -> Driver:
+    def driver(self, config: RunnableConfig | None, reader: Reader, options: RunOptions) -> Driver:
         limit = merged(self.config, config).get("max_concurrency")
-        return Driver(self.checkpointer, limit, reader.live)
+        return Driver(self.checkpointer, limit, reader.live, self.durability(options))
 
-    def async_driver(self, config: RunnableConfig | None, reader: Reader) -> AsyncDriver:
+    def async_driver(
+        self, config: RunnableConfig | None, reader: Reader, options: RunOptions
+    ) -> AsyncDriver:
         limit = merged(self.config, config).get("max_concurrency")
-        return AsyncDriver(self.checkpointer, limit, reader.live)
+        return AsyncDriver(self.checkpointer, limit, reader.live, self.durability(options))
+
+    def durability(self, options: RunOptions) -> Durability:
+        """When a run stores things. It is ``"async"`` unless the call says otherwise (DU-01)."""
+        mode = options.get("durability")
+        check_durability(mode)
+        if mode is not None and self.checkpointer is None:
+            warnings.warn(
+                f"durability={mode!r} has no effect: the graph has no checkpointer, so nothing "
+                "is stored. Compile it with one, or leave out `durability`.",
+                stacklevel=4,
+            )
+        return mode or "async"
 
     # ------------------------------------------------------------ threads
 

@@ -146,12 +146,12 @@ def test_a_saver_that_cannot_store_a_checkpoint(way: Any, step: int, ran_before:
     graph = chain({"a": node("a"), "b": node("b")}, saver)
 
     with pytest.raises(OSError, match="put failed"):
-        way.invoke(graph, {"log": ["in"]}, CONFIG)
+        way.invoke(graph, {"log": ["in"]}, CONFIG, durability="sync")
 
     assert ran == ran_before
     saver.sick = never
     again = {"log": ["in"]} if step == -1 else None
-    assert way.invoke(graph, again, CONFIG) == {"log": ["in", "a", "b"]}
+    assert way.invoke(graph, again, CONFIG, durability="sync") == {"log": ["in", "a", "b"]}
     assert ran == ["a", "b"]
     assert [state.metadata["step"] for state in way.history(graph, CONFIG)] == [2, 1, 0, -1]
 
@@ -167,7 +167,7 @@ def test_a_saver_that_cannot_store_a_task_once(way: Any) -> None:
     graph = fan({"bad": node("bad"), "good": node("good")}, saver)
 
     with pytest.raises(OSError, match="put_writes failed") as caught:
-        way.invoke(graph, {"log": []}, CONFIG)
+        way.invoke(graph, {"log": []}, CONFIG, durability="sync")
 
     assert caught.value.__notes__[-1].startswith("During task with name 'bad' and id ")
     state = way.state(graph, CONFIG)
@@ -178,7 +178,7 @@ def test_a_saver_that_cannot_store_a_task_once(way: Any) -> None:
         assert done == ["good"]
     ran.clear()
     saver.sick = never
-    assert way.invoke(graph, None, CONFIG) == {"log": ["bad", "good"]}
+    assert way.invoke(graph, None, CONFIG, durability="sync") == {"log": ["bad", "good"]}
     assert sorted(ran) == sorted({"bad", "good"} - {*done})
 
 
@@ -193,7 +193,7 @@ def test_a_sibling_that_ends_after_a_task_could_not_be_stored() -> None:
     graph = fan({"bad": say("bad"), "late": late}, saver)
 
     with pytest.raises(OSError, match="put_writes failed"):
-        graph.invoke({"log": []}, CONFIG)
+        graph.invoke({"log": []}, CONFIG, durability="sync")
 
     state = graph.get_state(CONFIG)
     assert (state.values, state.next) == ({"log": ["late"]}, ("bad",))
@@ -210,7 +210,7 @@ def test_a_sibling_that_ends_after_an_error_could_not_be_stored() -> None:
     graph = fan({"bad": say("bad"), "late": late}, saver)
 
     with pytest.raises(OSError, match="put_writes failed"):
-        graph.invoke({"log": []}, CONFIG)
+        graph.invoke({"log": []}, CONFIG, durability="sync")
 
     state = graph.get_state(CONFIG)
     assert (state.values, state.next) == ({"log": ["late"]}, ("bad",))

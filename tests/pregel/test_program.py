@@ -473,12 +473,12 @@ def test_reducers_are_asked_once_when_a_super_step_is_only_saved(way: Any) -> No
     saver = Sick()
     graph = builder.add_edge(START, "a").add_edge("a", "b").compile(checkpointer=saver)
     with pytest.raises(OSError, match="disk"):
-        way.invoke(graph, {"log": ["in"]}, CONFIG)
+        way.invoke(graph, {"log": ["in"]}, CONFIG, durability="sync")
     assert asked == [["in"], ["a"]]
     saver.failing = False
     asked.clear()
 
-    assert way.invoke(graph, None, CONFIG) == {"log": ["in", "a", "b"]}
+    assert way.invoke(graph, None, CONFIG, durability="sync") == {"log": ["in", "a", "b"]}
 
     assert asked == [["a"], ["b"]]
     assert [state.values for state in way.history(graph, CONFIG)] == [

@@ -52,6 +52,11 @@ class BaseCheckpointSaver(Generic[Version]):
     NotImplementedError: BaseCheckpointSaver has no get_tuple(): it is for the subclass to write.
     """
 
+    stores_at_once: bool = False
+    """Whether `put` and `put_writes` take no time worth mentioning. Then they are called as soon
+    as there is something to store, also where that could be done in the background. It speaks of
+    the methods of its own class; a subclass with other ones says it anew."""
+
     # Of the class too, for subclasses that do not call this __init__.
     serde: SerializerProtocol = JsonPlusSerializer()
 

@@ -88,6 +88,8 @@ class InMemorySaver(BaseCheckpointSaver[str]):
     {'x': [1]}
     """
 
+    stores_at_once = True
+
     storage: dict[str, dict[str, Rows]]
     blobs: dict[BlobKey, Typed]
     writes: dict[WritesKey, dict[tuple[str, int], StoredWrite]]

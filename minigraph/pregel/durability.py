@@ -1,0 +1,361 @@
+"""Durability: when what the program asks to be stored is stored.
+
+The program yields `SaveWrites` and `Save` and relies on their order alone. How soon they are
+true is settled here, between the driver and the saver, in one of three ways:
+
+    sync     at once: when the program goes on, it is in the store. A node never starts before
+             the checkpoint that it starts from, and the writes that led there, are safe.
+    async    in the background, in order, while the run goes on. All of it is stored before the
+             run returns, and what goes wrong is raised: at the next thing to store, or then.
+    exit     only at the end, however that comes: one checkpoint, and the writes of the
+             super-step that was open.
+
+What is stored in the background must be what it was when the program said so, whatever nodes
+do to their lists meanwhile. So it is copied, or made into bytes, before the run goes on.
+
+A store that is only this process's memory has nothing to wait for: it is always written at
+once. All three ways have the two verbs of a saver, and `finish`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections import deque
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+from minigraph.checkpoint.base.saver import BaseCheckpointSaver
+from minigraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from minigraph.errors import add_note
+from minigraph.pregel.effects import Save, SaveWrites
+from minigraph.types import Durability
+
+Saver: TypeAlias = BaseCheckpointSaver[Any]
+
+
+class NoSaver:
+    """Stands where a saver would. Whoever asks it for anything hears that there is none."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise ValueError("No checkpointer set: compile the graph with one, to load or to store.")
+
+
+NO_SAVER: Any = NoSaver()
+
+MODES: Final = ("sync", "async", "exit")
+
+MOST_WAITING: Final = 100
+"""How many things may wait to be stored. A run that is faster than its store is held up then,
+or it would fill the memory with copies of its state."""
+
+COPIES: Final = JsonPlusSerializer(allowed_msgpack_modules=True)
+"""Makes copies that share nothing. What it cannot copy exactly is stored at once instead."""
+
+
+def check_durability(mode: str | None) -> None:
+    """Refuse a way that does not exist (DU-13).
+
+    >>> check_durability("later")
+    Traceback (most recent call last):
+    ValueError: durability must be one of ['sync', 'async', 'exit'], but it is 'later'.
+    """
+    if mode is not None and mode not in MODES:
+        raise ValueError(f"durability must be one of {list(MODES)}, but it is {mode!r}.")
+
+
+def stores_at_once(saver: Saver) -> bool:
+    """Whether this saver says that storing takes no time worth mentioning.
+
+    What a class says counts for the methods that it has itself. A subclass with methods of its
+    own may do anything in them, and must say it anew.
+    """
+    for cls in type(saver).__mro__:
+        if not METHODS.isdisjoint(vars(cls)):
+            return bool(vars(cls).get("stores_at_once", False))
+    return False
+
+
+METHODS: Final = frozenset({"put", "put_writes", "aput", "aput_writes"})
+
+
+@lru_cache(maxsize=256)
+def takes_task_path(method: Callable[..., Any]) -> bool:
+    """Whether a saver's `put_writes` knows of task paths; older ones do not (SV-51)."""
+    try:
+        parameters = inspect.signature(method).parameters.values()
+    except (TypeError, ValueError):
+        return True
+    return any(p.name == "task_path" or p.kind is p.VAR_POSITIONAL for p in parameters)
+
+
+def frozen(effect: Save | SaveWrites) -> Save | SaveWrites | None:
+    """The same, sharing no value with anybody; None if that is not possible."""
+    try:
+        if isinstance(effect, Save):
+            copy = COPIES.loads_typed(COPIES.dumps_typed(effect.checkpoint))
+            return effect._replace(checkpoint=copy)
+        copies = [COPIES.loads_typed(COPIES.dumps_typed(value)) for _, value in effect.writes]
+    except Exception:
+        return None
+    channels = [channel for channel, _ in effect.writes]
+    return effect._replace(writes=list(zip(channels, copies, strict=True)))
+
+
+def where(effect: Save | SaveWrites) -> str:
+    """For the note on an error that comes later than what it is about."""
+    thread = effect.config.get("configurable", {}).get("thread_id")
+    if isinstance(effect, Save):
+        step = effect.metadata.get("step")
+        return f"checkpoint {effect.checkpoint['id']!r} (super-step {step}) of thread {thread!r}"
+    return f"the writes of task {effect.task_id!r} of thread {thread!r}"
+
+
+# ---------------------------------------------------------------- the end of a run
+
+
+class Kept:
+    """What a run in the mode ``exit`` has to store when it ends (DU-06 to DU-10)."""
+
+    def __init__(self) -> None:
+        self.first: Save | None = None
+        self.last: Save | None = None
+        self.versions: dict[str, Any] = {}
+        self.writes: list[SaveWrites] = []
+
+    def put(self, *fields: Any) -> None:
+        save = Save(*fields)
+        self.first = self.first or save
+        self.last = save
+        self.versions.update(save.new_versions)
+        self.writes.clear()  # they belong to a super-step that is over
+
+    def put_writes(self, *fields: Any) -> None:
+        self.writes.append(SaveWrites(*fields))
+
+    def take(self) -> list[Save | SaveWrites]:
+        """The last checkpoint, as a child of the one that the run began with; and the writes that
+        hang on it."""
+        kept: list[Save | SaveWrites] = [*self.writes]
+        if self.first is not None and self.last is not None:
+            checkpoint = self.last._replace(config=self.first.config, new_versions=self.versions)
+            kept.insert(0, checkpoint)
+        self.__init__()  # type: ignore[misc]  # all of it is taken
+        return kept
+
+
+# ---------------------------------------------------------------- for the sync driver
+
+
+class Storage:
+    """Stores at once (DU-03). The other ways are made from it."""
+
+    def __init__(self, saver: Saver) -> None:
+        self.put: Callable[..., Any] = saver.put
+        self.put_writes: Callable[..., Any] = saver.put_writes
+        if not takes_task_path(type(saver).put_writes):
+            self.put_writes = lambda *fields: saver.put_writes(*fields[:3])
+
+    def perform(self, effect: Save | SaveWrites) -> None:
+        (self.put if isinstance(effect, Save) else self.put_writes)(*effect)
+
+    def finish(self) -> None:
+        """Nothing is left to store when this returns. Raises what went wrong before."""
+
+
+class AtExit(Storage):
+    """Stores at the end."""
+
+    def __init__(self, saver: Saver) -> None:
+        self.store = Storage(saver)
+        self.kept = Kept()
+        self.put = self.kept.put
+        self.put_writes = self.kept.put_writes
+
+    def finish(self) -> None:
+        for effect in self.kept.take():
+            self.store.perform(effect)
+
+
+class Background(Storage):
+    """Stores in order, on a thread of its own."""
+
+    def __init__(self, saver: Saver) -> None:
+        self.store = Storage(saver)
+        self.pool: ThreadPoolExecutor | None = None
+        self.waiting: deque[Future[None]] = deque()
+        self.problem: BaseException | None = None
+        self.put = lambda *fields: self.later(Save(*fields))
+        self.put_writes = lambda *fields: self.later(SaveWrites(*fields))
+
+    def later(self, effect: Save | SaveWrites) -> None:
+        while self.waiting and (self.waiting[0].done() or len(self.waiting) >= MOST_WAITING):
+            self.waiting.popleft().result()
+        copy = frozen(effect)
+        if copy is None:
+            self.drain()
+        self.raise_problem()
+        if copy is None:
+            self.store.perform(effect)
+            return
+        if self.pool is None:
+            self.pool = ThreadPoolExecutor(1, thread_name_prefix="minigraph-store")
+        self.waiting.append(self.pool.submit(self.attempt, copy))
+
+    def attempt(self, effect: Save | SaveWrites) -> None:
+        """Store it, unless something before it could not be stored: that would leave a gap."""
+        if self.problem is None:
+            try:
+                self.store.perform(effect)
+            except BaseException as error:
+                add_note(error, f"While {where(effect)} was being stored in the background.")
+                self.problem = error
+
+    def drain(self) -> None:
+        while self.waiting:
+            self.waiting.popleft().result()
+
+    def raise_problem(self) -> None:
+        if self.problem is not None:
+            raise self.problem
+
+    def finish(self) -> None:
+        try:
+            self.drain()
+            self.raise_problem()
+        finally:
+            if self.pool is not None:
+                self.pool.shutdown()
+                self.pool = None
+
+
+class Nowhere(Storage):
+    """For programs that have nothing to store."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(NO_SAVER, name)
+
+
+def storage(saver: Saver | None, mode: Durability | None) -> Storage:
+    """The way to store in, for a sync driver."""
+    if saver is None:
+        return Nowhere()
+    if mode == "exit":
+        return AtExit(saver)
+    at_once = mode == "sync" or stores_at_once(saver)
+    return Storage(saver) if at_once else Background(saver)
+
+
+# ---------------------------------------------------------------- for the async driver
+
+
+class AsyncStorage:
+    """The same three ways, with a saver's async methods."""
+
+    def __init__(self, saver: Saver) -> None:
+        self.put: Callable[..., Awaitable[Any]] = saver.aput
+        self.put_writes: Callable[..., Awaitable[Any]] = saver.aput_writes
+        if not takes_task_path(type(saver).aput_writes):
+            self.put_writes = lambda *fields: saver.aput_writes(*fields[:3])
+
+    async def perform(self, effect: Save | SaveWrites) -> None:
+        await (self.put if isinstance(effect, Save) else self.put_writes)(*effect)
+
+    async def finish(self) -> None:
+        """Nothing is left to store when this returns. Raises what went wrong before."""
+
+
+class AsyncAtExit(AsyncStorage):
+    def __init__(self, saver: Saver) -> None:
+        self.store = AsyncStorage(saver)
+        self.kept = Kept()
+
+        async def put(*fields: Any) -> None:
+            self.kept.put(*fields)
+
+        async def put_writes(*fields: Any) -> None:
+            self.kept.put_writes(*fields)
+
+        self.put, self.put_writes = put, put_writes
+
+    async def finish(self) -> None:
+        for effect in self.kept.take():
+            await self.store.perform(effect)
+
+
+class AsyncBackground(AsyncStorage):
+    """Stores in order, in a task of its own."""
+
+    def __init__(self, saver: Saver) -> None:
+        self.store = AsyncStorage(saver)
+        self.waiting: deque[Save | SaveWrites] = deque()
+        self.worker: asyncio.Task[None] | None = None
+        self.problem: BaseException | None = None
+        self.put = lambda *fields: self.later(Save(*fields))
+        self.put_writes = lambda *fields: self.later(SaveWrites(*fields))
+
+    async def later(self, effect: Save | SaveWrites) -> None:
+        copy = frozen(effect)
+        if copy is None or len(self.waiting) >= MOST_WAITING:
+            await self.drain()
+        self.raise_problem()
+        if copy is None:
+            await self.store.perform(effect)
+            return
+        self.waiting.append(copy)
+        if self.worker is None or self.worker.done():
+            self.worker = asyncio.create_task(self.work())
+
+    async def work(self) -> None:
+        while self.waiting and self.problem is None:
+            effect = self.waiting.popleft()
+            try:
+                await self.store.perform(effect)
+            except BaseException as error:
+                add_note(error, f"While {where(effect)} was being stored in the background.")
+                self.problem = error
+
+    async def drain(self) -> None:
+        """Wait until all is stored. Who is cancelled meanwhile still waits: it was promised."""
+        cancelled: asyncio.CancelledError | None = None
+        while self.worker is not None and not self.worker.done():
+            try:
+                await asyncio.shield(self.worker)
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
+
+    def raise_problem(self) -> None:
+        if self.problem is not None:
+            raise self.problem
+
+    async def finish(self) -> None:
+        await self.drain()
+        self.raise_problem()
+
+
+class AsyncNowhere(AsyncStorage):
+    """For programs that have nothing to store."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(NO_SAVER, name)
+
+
+def async_storage(saver: Saver | None, mode: Durability | None) -> AsyncStorage:
+    """The way to store in, for an async driver."""
+    if saver is None:
+        return AsyncNowhere()
+    if mode == "exit":
+        return AsyncAtExit(saver)
+    return (
+        AsyncStorage(saver) if mode == "sync" or stores_at_once(saver) else AsyncBackground(saver)
+    )
