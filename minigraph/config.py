@@ -25,6 +25,13 @@ EXAMPLE: Final = '{"configurable": {"thread_id": "1"}}'
 KNOWN_KEYS: Final = frozenset(RunnableConfig.__annotations__)
 """Any other key at the top of a config is the user's own, and those live in ``configurable``."""
 
+SHAPES: Final[dict[str, Any]] = {
+    "configurable": Mapping,
+    "metadata": Mapping,
+    "tags": (list, tuple),
+}
+"""What these keys of a config must be."""
+
 DEFAULT_RECURSION_LIMIT: Final = int(os.environ.get("LANGGRAPH_DEFAULT_RECURSION_LIMIT", "10007"))
 """Super-steps that a run may take when the config does not say (SS-40)."""
 
@@ -51,12 +58,13 @@ def get_stream_writer() -> StreamWriter:
 
     >>> get_stream_writer()
     Traceback (most recent call last):
-    RuntimeError: get_stream_writer() was called outside of a node: no task is running here.
+    RuntimeError: get_stream_writer() was called outside of a node: no task is running here. ...
     """
     task = running_task.get()
     if task is None:
         raise RuntimeError(
-            "get_stream_writer() was called outside of a node: no task is running here."
+            "get_stream_writer() was called outside of a node: no task is running here. To speak "
+            "from a thread of your own, get the writer in the node and hand it over."
         )
     return task.write
 
@@ -75,8 +83,15 @@ def prepared(config: RunnableConfig | None) -> RunnableConfig:
     ValueError: recursion_limit must be at least 1, but it is 0.
     """
     if not isinstance(config or {}, Mapping):
-        raise TypeError(f"A config is a dict, such as {EXAMPLE}, but this is {config!r}.")
+        hint = " Pass its .config." if hasattr(config, "config") else ""
+        raise TypeError(
+            f"A config is a dict, such as {EXAMPLE}, but this is {config!r:.100}.{hint}"
+        )
     given: Any = {key: value for key, value in (config or {}).items() if value is not None}
+    for name, kind in SHAPES.items():
+        if name in given and not isinstance(given[name], kind):
+            words = "a list" if name == "tags" else "a dict"
+            raise TypeError(f"{name!r} of a config is {words}, but it is {given[name]!r}.")
     if not KNOWN_KEYS.issuperset(given):
         own = {key: given.pop(key) for key in given.keys() - KNOWN_KEYS}
         given["configurable"] = {**own, **given.get("configurable", {})}
@@ -120,7 +135,7 @@ def recursion_limit(config: RunnableConfig) -> int:
 
 
 def at_least_one(name: str, limit: Any) -> None:
-    if not isinstance(limit, int):
+    if not isinstance(limit, int) or isinstance(limit, bool):
         raise TypeError(f"{name} must be a number, but it is {limit!r}.")
     if limit < 1:
         raise ValueError(f"{name} must be at least 1, but it is {limit}.")
@@ -155,4 +170,7 @@ def require_thread(config: RunnableConfig, *, to_run: bool) -> None:
         )
     if place.get("thread_id") is None:
         # KeyError shows its text quoted, so there are no quotes in it.
-        raise KeyError("thread_id is missing in the configurable part of the config")
+        there = ", ".join(map(str, place)) or "nothing"
+        raise KeyError(
+            f"thread_id is missing in the configurable part of the config, which has {there}"
+        )

@@ -142,7 +142,7 @@ def test_no_import_hides_in_a_function(module: str) -> None:
     [
         ("minigraph.channels.last_value", 200),
         ("minigraph.pregel.update", 1000),
-        ("minigraph.graph.state", 5500),
+        ("minigraph.graph.state", 6000),  # that is the whole machine, and its store's bytes
     ],
 )
 def test_how_much_must_be_read_before(module: str, limit: int) -> None:

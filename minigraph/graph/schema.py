@@ -328,15 +328,18 @@ def updates_of(node: str, keys: Collection[str], result: Any) -> list[Write]:
         return [write for each in result for write in updates_of(node, keys, each)]
     if fields_of(type(result)):
         return [(key, value) for key, value in field_values(result) if key in keys]
-    problem = (
-        f"The input must be a dict with keys among {sorted(keys)}, but it is"
-        if node == START
-        else f"Node {node!r} must return a dict of state updates, a Command, or None, "
-        "but it returned"
-    )
+    found = f"{result!r:.200} ({type(result).__name__})."
+    if node == START:
+        raise InvalidUpdateError(
+            f"The input must be a dict with keys among {sorted(keys)}, but it is {found}"
+        )
+    hint = ""
+    if isinstance(result, (list, tuple)) and any(isinstance(each, Send) for each in result):
+        hint = " To send, return Command(goto=[Send(…)]), or send from a conditional edge."
     raise InvalidUpdateError(
         message_with_code(
-            f"{problem} {result!r:.200} ({type(result).__name__}).",
+            f"Node {node!r} must return a dict of state updates, a Command, or None, but it "
+            f"returned {found}{hint}",
             ErrorCode.INVALID_GRAPH_NODE_RETURN_VALUE,
         )
     )

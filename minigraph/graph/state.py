@@ -382,7 +382,7 @@ class StateGraph:
         sources = [*(start for start, _ in self.edges), *self.branches]
         for name in sources:
             if name not in self.nodes and name != START:
-                raise ValueError(f"Found edge starting at unknown node {name!r}; {self.hint()}")
+                raise ValueError(f"Found edge starting at unknown node {name!r}; {self.hint(name)}")
         if START not in sources:
             raise ValueError(
                 "Graph must have an entrypoint: add at least one edge from START to another node."
@@ -390,7 +390,7 @@ class StateGraph:
         for start, end in self.edges:
             if end not in self.nodes and end != END:
                 raise ValueError(
-                    f"Found edge ending at unknown node {end!r} (from {start!r}); {self.hint()}"
+                    f"Found edge ending at unknown node {end!r} (from {start!r}); {self.hint(end)}"
                 )
         for source, branches in self.branches.items():
             for name, branch in branches.items():
@@ -398,19 +398,21 @@ class StateGraph:
                     if end not in self.nodes and end != END:
                         raise ValueError(
                             f"At node {source!r}, branch {name!r} found unknown target {end!r}; "
-                            f"{self.hint()}"
+                            f"{self.hint(end)}"
                         )
         for name, spec in self.nodes.items():
             for end in spec.destinations:
                 if end not in self.nodes and end != END:
                     raise ValueError(
                         f"Found edge ending at unknown node {end!r}: {name!r} names it as a "
-                        f"destination, or in its return annotation; {self.hint()}"
+                        f"destination, or in its return annotation; {self.hint(end)}"
                     )
         return self
 
-    def hint(self) -> str:
+    def hint(self, name: str) -> str:
         """What to say to somebody who names a node that is not there."""
+        if name in ("START", "END"):
+            return f"{name} is a constant: from minigraph.graph import {name}."
         return f"there are {sorted(self.nodes)}. Correct the name, or add the node with add_node."
 
 

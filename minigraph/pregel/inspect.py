@@ -25,7 +25,7 @@ from uuid import UUID, uuid5
 from minigraph.checkpoint.base.records import CheckpointTuple
 from minigraph.config import at_checkpoint
 from minigraph.constants import COPY, END, INPUT, INTERRUPT, MISSING, PULL, START
-from minigraph.errors import InvalidUpdateError
+from minigraph.errors import InvalidUpdateError, add_note
 from minigraph.pregel.effects import (
     Advance,
     Effect,
@@ -193,6 +193,14 @@ def update_program(
 
     Rules: CP-60 to CP-69.
     """
+    for updates in super_steps:
+        wrong = [each for each in updates if not isinstance(each, tuple)]
+        if isinstance(updates, Mapping) or wrong:
+            raise TypeError(
+                "Updates are given as a list of super-steps, each a list of StateUpdate(values, "
+                f"as_node), but one of them is {updates!r:.200}."
+            )
+    super_steps = [[StateUpdate(*update) for update in updates] for updates in super_steps]
     if not super_steps:
         raise ValueError("No supersteps provided: pass at least one list of updates.")
     if not all(super_steps):
@@ -356,6 +364,7 @@ class Editor:
             else:
                 written[outcome.task_id] = outcome.writes
         if failure is not None:
+            add_note(failure, f"This was an update from outside, as {[t.name for t in tasks]}.")
             raise failure
         return written
 

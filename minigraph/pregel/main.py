@@ -14,7 +14,15 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from copy import copy as shallow_copy
@@ -37,9 +45,10 @@ from minigraph.pregel.interrupts import Breakpoints
 from minigraph.pregel.layout import InputCheck, Layout, completed
 from minigraph.pregel.node import PregelNode
 from minigraph.pregel.program import Environment, Request, run
+from minigraph.pregel.runner import MAX_THREADS
 from minigraph.pregel.selection import Selection
 from minigraph.pregel.stream import Modes, Reader, modes_of
-from minigraph.pregel.validate import check_breakpoints, check_graph, check_saver
+from minigraph.pregel.validate import breakpoints_of, check_graph, check_saver
 from minigraph.types import (
     Durability,
     GraphOutput,
@@ -144,8 +153,6 @@ class Pregel:
         check_saver(checkpointer)
         self.checkpointer = checkpointer
         self.stream_mode = stream_mode
-        self.interrupt_before_nodes = interrupt_before_nodes
-        self.interrupt_after_nodes = interrupt_after_nodes
         self.config = config
         self.check_input = check_input
         self.context_schema = context_schema
@@ -155,9 +162,10 @@ class Pregel:
             "output_channels": Selection(output_channels),
             "stream_channels": Selection(self.stream_channels),
         }
-        stops = interrupt_before_nodes, interrupt_after_nodes
         ready = built(nodes)
-        check_graph(ready, channels, stops=stops, **faces)
+        check_graph(ready, channels, **faces)
+        self.interrupt_before_nodes = breakpoints_of(interrupt_before_nodes, ready)
+        self.interrupt_after_nodes = breakpoints_of(interrupt_after_nodes, ready)
         self.layout = Layout(ready, completed(channels), check_input=check_input, **faces)
         self.environment = Environment(
             new_id=uuid6_text,
@@ -327,6 +335,10 @@ class Pregel:
             return self.layout.output_channels
         if keys is self.stream_channels:
             return self.layout.stream_channels
+        if not isinstance(keys, Iterable):
+            raise TypeError(
+                f"output_keys is the name of a channel, or a list of names, but it is {keys!r}."
+            )
         chosen = Selection(keys)
         for name in chosen.names:
             if name not in self.layout.channels:
@@ -343,8 +355,7 @@ class Pregel:
         """
         if given is None:
             return compiled  # checked when the graph was made
-        check_breakpoints(given, self.layout.nodes)
-        return given
+        return breakpoints_of(given, self.layout.nodes)
 
     def refuse_async_nodes(self) -> None:
         """A sync run cannot await; better to say so before anything has run (ST-31)."""
@@ -449,11 +460,11 @@ class Pregel:
                     return error
                 raise
 
-        configs = spread_config(config, len(inputs))
+        configs = spread_config(inputs, config)
         if not inputs:
             return []
         limit = merged(self.config, configs[0]).get("max_concurrency")
-        with ThreadPoolExecutor(limit) as pool:
+        with ThreadPoolExecutor(limit or MAX_THREADS) as pool:
             calls = [
                 pool.submit(copy_context().run, one, input, each)
                 for input, each in zip(inputs, configs, strict=True)
@@ -480,26 +491,21 @@ class Pregel:
             pass
         return GraphOutput(driver.result) if reader.version == "v2" else driver.result
 
-    async def astream(
+    def astream(
         self,
         input: Any,
         config: RunnableConfig | None = None,
         *,
         stream_mode: Modes | None = None,
         **options: Unpack[RunOptions],
-    ) -> AsyncIterator[Any]:
+    ) -> AsyncGenerator[Any, None]:
         """`stream` on the running event loop."""
         mode = self.stream_mode if stream_mode is None else stream_mode
         if options.get("output_keys") is None:
             options["output_keys"] = self.stream_channels
         reader = self.reader(mode, options)
         program = self.program_for(input, config, reader.modes, options)
-        chunks = reader.achunks(self.async_driver(config, reader, options).drive(program))
-        try:
-            async for chunk in chunks:
-                yield chunk
-        finally:
-            await chunks.aclose()
+        return reader.achunks(self.async_driver(config, reader, options).drive(program))
 
     async def abatch(
         self,
@@ -511,7 +517,7 @@ class Pregel:
         **options: Unpack[RunOptions],
     ) -> list[Any]:
         """`batch` on the running event loop."""
-        configs = spread_config(config, len(inputs))
+        configs = spread_config(inputs, config)
         limit = merged(self.config, configs[0]).get("max_concurrency") if configs else None
         gate = asyncio.Semaphore(limit or len(inputs) or 1)
 
@@ -632,7 +638,7 @@ class Pregel:
         state: StateSnapshot = await afinish(AsyncDriver(saver), program)
         return state
 
-    async def aget_state_history(
+    def aget_state_history(
         self,
         config: RunnableConfig,
         *,
@@ -643,12 +649,7 @@ class Pregel:
         """`get_state_history` on the running event loop."""
         saver, config = self.address(config)
         program = history_program(self.layout, config, filter, before, limit)
-        driving = AsyncDriver(saver).drive(program)
-        try:
-            async for emitted in driving:
-                yield emitted.payload
-        finally:
-            await driving.aclose()
+        return asnapshots(saver, program)
 
     async def aupdate_state(
         self,
@@ -690,6 +691,18 @@ def snapshots(driving: Generator[Emit, None, Any]) -> Generator[Any, None, None]
         driving.close()
 
 
+async def asnapshots(
+    saver: BaseCheckpointSaver[Any], program: Program
+) -> AsyncGenerator[StateSnapshot, None]:
+    """The same on the running event loop."""
+    driving = AsyncDriver(saver).drive(program)
+    try:
+        async for emitted in driving:
+            yield emitted.payload
+    finally:
+        await driving.aclose()
+
+
 def as_context(given: Any, schema: Any | None) -> Any:
     """A call's context: a dict becomes what the graph's schema makes of it (MR-04).
 
@@ -701,9 +714,14 @@ def as_context(given: Any, schema: Any | None) -> Any:
 
 
 def spread_config(
-    config: RunnableConfig | Sequence[RunnableConfig] | None, count: int
+    inputs: Sequence[Any], config: RunnableConfig | Sequence[RunnableConfig] | None
 ) -> list[RunnableConfig | None]:
-    """One config for each of `count` calls."""
+    """One config for each of a batch's inputs. Raises for what is no batch."""
+    if not isinstance(inputs, Sequence) or isinstance(inputs, str):
+        raise TypeError(
+            f"batch takes a list of inputs, but this is {inputs!r:.200}. For one input use invoke."
+        )
+    count = len(inputs)
     if config is None or isinstance(config, Mapping):
         return [config] * count
     if len(config) != count:

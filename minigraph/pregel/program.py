@@ -245,9 +245,14 @@ class Run:
         """
         if self.request.input is None:
             if not self.state.versions:
+                why = (
+                    "the thread has no checkpoint here"
+                    if self.request.has_saver
+                    else "the graph keeps no threads, because it has no checkpointer"
+                )
                 raise EmptyInputError(
-                    "There is no input, and nothing to resume: the thread has no checkpoint "
-                    "here. Pass an input to start a run."
+                    f"There is no input, and nothing to resume: {why}. Pass an input to start a "
+                    "run."
                 )
             return True
         mine = self.config.get("metadata", {}).get("run_id")
@@ -333,13 +338,19 @@ class Run:
         """Refuse to go on for ever (SS-41)."""
         raise GraphRecursionError(
             message_with_code(
-                f"The run used up its recursion_limit of {self.limit} super-steps without "
-                f"coming to an end (super-step {self.step} was next; a run that is to end "
-                "needs one to spare). Raise `recursion_limit` in the config, or look for a "
-                "loop that never leaves.",
+                f"The run has made the {self.limit} super-steps that its recursion_limit "
+                f"allows, and is not over: {self.what_is_next()}. Raise `recursion_limit` in the "
+                "config, or look for a loop that never leaves.",
                 ErrorCode.GRAPH_RECURSION_LIMIT,
             )
         )
+
+    def what_is_next(self) -> str:
+        """For the message of a run that has to give up."""
+        names = sorted({task.name for task in self.next_tasks()})
+        if names:
+            return f"super-step {self.step} would run {', '.join(names)}"
+        return "whether anything is left to run, only one more super-step could tell"
 
     def super_step(self, tasks: list[Task]) -> Part:
         """Run the tasks that have not finished yet, then make one state of all their writes.

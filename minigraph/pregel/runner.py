@@ -277,7 +277,7 @@ class LoopRunner:
     def __init__(self, limit: int | None, live: bool = False) -> None:
         self.limit = limit
         self.live = live
-        self.loop = asyncio.get_running_loop() if live else None
+        self.loop: asyncio.AbstractEventLoop | None = None
         self.waiting: deque[tuple[Context, Task, View]] = deque()
         self.running: dict[str, asyncio.Task[None]] = {}
         self.outcomes: deque[Outcome | Emit] = deque()
@@ -288,6 +288,8 @@ class LoopRunner:
         self.alone = False  # whether the task that waits is the only one
 
     def start(self, tasks: Sequence[Task], view: View) -> None:
+        if self.live:
+            self.loop = asyncio.get_running_loop()
         # The context is the caller's, so it is copied here: `fill` may run inside another task.
         for task in tasks:
             self.waiting.append((copy_context(), task, view))

@@ -13,7 +13,7 @@ else (ST-32).
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from minigraph.pregel.effects import Emit
@@ -98,7 +98,10 @@ def modes_of(name: str, given: Modes) -> frozenset[str]:
     >>> sorted(modes_of("stream_mode", ["values", "custom"]))
     ['custom', 'values']
     """
-    modes = frozenset({given} if isinstance(given, str) else given)
+    named = {given} if isinstance(given, str) else given
+    if not isinstance(named, Iterable) or not all(isinstance(mode, str) for mode in named):
+        raise TypeError(f"{name} is a mode, or a list of modes, of {list(MODES)}; not {given!r}.")
+    modes = frozenset(named)
     for mode in modes:
         if mode not in MODES:
             raise ValueError(f"{name} {mode!r} does not exist; it can be one of {list(MODES)}.")

@@ -87,6 +87,8 @@ def update(
         if channel.consume():
             versions[name] = version
 
+    # A channel may be touched more than once. Each time a copy is changed, and never what is there:
+    # then a channel that refuses has changed nothing, whatever it did before it raised.
     for name, values in batches.items():
         channel = touched[name] = (touched if name in touched else channels)[name].copy()
         try:

@@ -16,7 +16,15 @@ from typing import Any, Final
 from minigraph.channels.base import BaseChannel
 from minigraph.channels.topic import Topic
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
-from minigraph.constants import END, LEVEL_SEPARATOR, PREVIOUS, RESERVED, TASK_SEPARATOR, TASKS
+from minigraph.constants import (
+    END,
+    LEVEL_SEPARATOR,
+    PREVIOUS,
+    RESERVED,
+    START,
+    TASK_SEPARATOR,
+    TASKS,
+)
 from minigraph.pregel.interrupts import Breakpoints
 from minigraph.pregel.node import PregelNode
 from minigraph.pregel.selection import Selection
@@ -35,13 +43,10 @@ def check_graph(
     input_channels: Selection,
     output_channels: Selection,
     stream_channels: Selection,
-    stops: Iterable[Breakpoints] = (),
 ) -> None:
     """Refuse a graph that cannot work.
 
-    Args:
-        stops: the nodes to stop at before, and after, they run.
-        The others are as for `Pregel`.
+    Args: as for `Pregel`.
 
     Raises `ValueError` for names that are reserved or unknown and for an input that would start
     nothing, `TypeError` for what is no channel, no name or no list of nodes (SS-51).
@@ -62,6 +67,7 @@ def check_graph(
     for name, node in nodes.items():
         check_node_name(name)
         require_known("Node {!r} subscribes to", name, node.triggers, known)
+        require_known("Node {!r} writes to", name, node.targets, known)
         for selection in (node.channels, *[route.selection for route in node.routes]):
             if id(selection) not in looked_at:
                 looked_at.add(id(selection))
@@ -70,8 +76,6 @@ def check_graph(
     check_input_is_heard(nodes, input_channels)
     require_known("{} names", "output_channels", output_channels.names, known)
     require_known("{} names", "stream_channels", stream_channels.names, known)
-    for chosen in stops:
-        check_breakpoints(chosen, nodes)
 
 
 def check_channels(channels: Mapping[str, BaseChannel[Any, Any, Any]]) -> None:
@@ -150,12 +154,22 @@ def check_saver(checkpointer: Any) -> None:
         )
 
 
-def check_breakpoints(chosen: Breakpoints, nodes: Mapping[str, Any]) -> None:
-    """Raise `ValueError` for a node to stop at that does not exist, `TypeError` for no list."""
-    if isinstance(chosen, str):
-        if chosen == "*":
-            return
-        raise TypeError(f"Nodes to stop at are given as a list, or as '*' for all: [{chosen!r}].")
-    for name in chosen:
-        if name not in nodes:
-            raise ValueError(f"Interrupt node {name!r} not found; there are {sorted(nodes)}.")
+def breakpoints_of(chosen: Any, nodes: Mapping[str, Any]) -> Breakpoints:
+    """Nodes to stop at, as they were given, in a form that can be looked at again and again.
+
+    Raises `ValueError` for a node that does not exist, `TypeError` for what is no list of names.
+
+    >>> breakpoints_of(iter(["a"]), {"a": ...})
+    ['a']
+    """
+    if chosen == "*":
+        return "*"
+    if isinstance(chosen, str) or not isinstance(chosen, Iterable):
+        hint = f"[{chosen!r}]" if isinstance(chosen, str) else f"but this is {chosen!r}"
+        raise TypeError(f"Nodes to stop at are given as a list, or as '*' for all: {hint}.")
+    names = chosen if isinstance(chosen, (list, tuple)) else list(chosen)
+    for name in names:
+        if name == START or name not in nodes:
+            there = sorted(node for node in nodes if node != START)
+            raise ValueError(f"Interrupt node {name!r} not found; there are {there}.")
+    return names

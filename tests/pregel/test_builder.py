@@ -280,11 +280,10 @@ class TestWrites:
         graph = graph_of(on_a(lambda x: Overwrite(x)).write_to("b"))
         assert way.invoke(graph, 1)["b"] == Overwrite(1)
 
-    def test_a_channel_that_is_not_there(self, way: Any, caplog: Any) -> None:
-        """SS-25: warned of and ignored."""
-        assert way.invoke(graph_of(on_a().write_to("z", "b")), 1) == {"a": 1, "b": 1}
-        (record,) = caplog.records
-        assert record.getMessage() == "Task 'n0' wrote to 'z', which is no channel; ignored."
+    def test_a_channel_that_is_not_there(self) -> None:
+        """SS-51: seen when the graph is made."""
+        with pytest.raises(ValueError, match="Node 'n0' writes to 'z', which is no channel of"):
+            graph_of(on_a().write_to("z", "b"))
 
     @pytest.mark.parametrize(
         ("channels", "mapped"),

@@ -797,11 +797,75 @@ class TestBatch:
 
 def test_spread_config() -> None:
     one: Any = {"tags": ["t"]}
-    assert spread_config(None, 2) == [None, None]
-    assert spread_config(one, 2) == [one, one]
-    assert spread_config((one, {}), 2) == [one, {}]
+    assert spread_config([1, 2], None) == [None, None]
+    assert spread_config([1, 2], one) == [one, one]
+    assert spread_config((1, 2), (one, {})) == [one, {}]
     with pytest.raises(ValueError, match="batch got 1 inputs but 2 configs"):
-        spread_config([one, {}], 1)
+        spread_config([1], [one, {}])
+    for wrong in ({"x": 1}, "text", None):
+        with pytest.raises(TypeError, match="batch takes a list of inputs, but this is"):
+            spread_config(wrong, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"config": {"configurable": "1"}}, "'configurable' of a config is a dict, but it is '1'"),
+        ({"config": {"metadata": ["a"]}}, r"'metadata' of a config is a dict, but it is \['a'\]"),
+        ({"config": {"tags": "abc"}}, "'tags' of a config is a list, but it is 'abc'"),
+        ({"config": {"recursion_limit": True}}, "recursion_limit must be a number"),
+        ({"config": "t"}, "A config is a dict, such as"),
+        ({"stream_mode": 1}, "stream_mode is a mode, or a list of modes"),
+        ({"stream_mode": [["values"]]}, "stream_mode is a mode, or a list of modes"),
+        ({"print_mode": True}, "print_mode is a mode, or a list of modes"),
+        ({"output_keys": 5}, "output_keys is the name of a channel, or a list of names"),
+        ({"interrupt_before": True}, r"given as a list, or as '\*' for all: but this is True"),
+        ({"interrupt_after": "a"}, r"given as a list, or as '\*' for all: \['a'\]"),
+    ],
+)
+def test_arguments_of_another_kind(way: Any, arguments: Any, words: str) -> None:
+    """A mistake in a call names the argument, and says what it has to be."""
+    with pytest.raises(TypeError, match=words):
+        way.stream(ab(), {"log": []}, **arguments)
+
+
+def test_errors_of_async_streams_come_at_the_call() -> None:
+    """ST-01, ST-31: as those of sync ones do."""
+    with pytest.raises(ValueError, match="stream_mode 'valuess' does not exist"):
+        ab().astream({"log": []}, stream_mode="valuess")
+    with pytest.raises(ValueError, match="No checkpointer set"):
+        ab().aget_state_history({"configurable": {"thread_id": "t"}})
+
+
+def test_breakpoints_may_be_given_in_any_form(way: Any) -> None:
+    """IN-60: they are looked at in every super-step."""
+    config: Any = {"configurable": {"thread_id": "t"}}
+    graph = ab(InMemorySaver)
+    for form in (iter, set, tuple):
+        way.invoke(graph, {"log": []}, config, interrupt_before=form(["b"]))
+        assert way.state(graph, config).next == ("b",)
+
+
+def test_a_snapshot_is_no_config(way: Any) -> None:
+    graph = ab(InMemorySaver)
+    way.invoke(graph, {"log": []}, {"configurable": {"thread_id": "t"}})
+    state = way.state(graph, {"configurable": {"thread_id": "t"}})
+    with pytest.raises(TypeError, match=r"Pass its \.config"):
+        way.invoke(graph, None, state)
+
+
+def test_updates_in_another_form() -> None:
+    """CP-68."""
+    graph = ab(InMemorySaver)
+    config: Any = {"configurable": {"thread_id": "t"}}
+    for wrong in ([{"x": 1}], [[{"x": 1}]]):
+        with pytest.raises(TypeError, match=r"each a list of StateUpdate\(values, as_node\)"):
+            graph.bulk_update_state(config, wrong)
+    graph.bulk_update_state(config, [[({"x": 1}, "a")]])
+    assert graph.get_state(config).values["x"] == 1
+    with pytest.raises(InvalidUpdateError) as caught:
+        graph.update_state(config, 5, as_node="a")
+    assert caught.value.__notes__[-1] == "This was an update from outside, as ['a']."
 
 
 # ---------------------------------------------------------------- versions and programs

@@ -566,8 +566,8 @@ def test_the_recursion_limit(way: Any, saver: Any, limit: int) -> None:
     assert chunks == [{"a": {"x": i + 1}} for i in range(limit)]
     assert isinstance(caught.value, RecursionError)
     message = str(caught.value)
-    assert message.startswith(f"The run used up its recursion_limit of {limit} super-steps")
-    assert f"(super-step {limit + 1} was next; a run that is to end needs one to spare)" in message
+    assert message.startswith(f"The run has made the {limit} super-steps that its recursion_limit")
+    assert f"is not over: super-step {limit + 1} would run a." in message
     assert message.endswith("Error code: GRAPH_RECURSION_LIMIT")
 
 

@@ -13,7 +13,7 @@ from minigraph.graph import StateGraph
 from minigraph.pregel import NodeBuilder, Pregel
 from minigraph.pregel.node import PregelNode, Route, UserFunction
 from minigraph.pregel.selection import Selection
-from minigraph.pregel.validate import check_breakpoints
+from minigraph.pregel.validate import breakpoints_of
 from minigraph.types import Send
 
 
@@ -238,6 +238,15 @@ def test_many_nodes_that_read_alike() -> None:
 
 def test_breakpoints_of_a_call() -> None:
     """IN-60: the same check."""
-    check_breakpoints("*", {})
+    assert breakpoints_of("*", {}) == "*"
+    assert breakpoints_of(iter(["n"]), {"n": None}) == ["n"]
+    assert breakpoints_of({"n"}, {"n": None}) == ["n"]
+    with pytest.raises(
+        ValueError, match=r"Interrupt node '__start__' not found; there are \['n'\]"
+    ):
+        breakpoints_of(["__start__"], {"n": None, "__start__": None})
+    for wrong in ("n", 5, True):
+        with pytest.raises(TypeError, match="given as a list, or as"):
+            breakpoints_of(wrong, {"n": None})
     with pytest.raises(ValueError, match=r"Interrupt node 'z' not found; there are \['n'\]"):
         make().invoke(1, interrupt_before=["z"])
