@@ -14,7 +14,7 @@ The result is a snapshot: later changes of the builder do not reach it (SG-16).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from minigraph.channels.named_barrier_value import (
     NamedBarrierValueAfterFinish,
 )
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
+from minigraph.checkpoint.serde.allowlist import classes_in
 from minigraph.constants import END, ROOT, START, TAG_HIDDEN
 from minigraph.doors import lazy_door
 from minigraph.errors import InvalidUpdateError, add_note
@@ -40,6 +41,7 @@ from minigraph.graph.schema import (
     check_values,
     fields_of,
     is_keyed,
+    maker_of,
     mapper_of,
     name_of,
     root_updates_of,
@@ -48,7 +50,6 @@ from minigraph.graph.schema import (
     validates,
 )
 from minigraph.pregel.interrupts import Breakpoints
-from minigraph.pregel.io import read_after
 from minigraph.pregel.layout import InputCheck
 from minigraph.pregel.live import LiveState
 from minigraph.pregel.main import Pregel
@@ -119,6 +120,8 @@ class CompiledStateGraph(Pregel):
         output = list(channels_of(declared.output_schema))
         shown = list(declared.channels)
         nodes = nodes_of(declared)
+        self.make_values = maker_of(declared.output_schema)
+        self.make_state = maker_of(declared.state_schema)
         super().__init__(
             nodes=nodes,
             channels=all_channels(declared),
@@ -143,6 +146,14 @@ class CompiledStateGraph(Pregel):
         return drawing
 
 
+def allowing(saver: Any, schemas: Iterable[Any]) -> Any:
+    """The saver, for a graph of these schemas: it may store the classes that they name, and build
+    them when they are read (SD-26). What is no saver is refused later, with all the others."""
+    if not isinstance(saver, BaseCheckpointSaver):
+        return saver
+    return saver.with_allowlist(classes_in(schemas))
+
+
 def all_channels(declared: Declaration) -> Channels:
     """The state's channels, and those that carry control from node to node (SG-10)."""
     channels: Channels = {**declared.channels, START: EphemeralValue(declared.input_schema)}
@@ -150,13 +161,18 @@ def all_channels(declared: Declaration) -> Channels:
         channels[branch_channel(name)] = (
             LastValueAfterFinish(Any) if spec.defer else EphemeralValue(Any, guard=False)
         )
-    for starts, end in declared.joins:
+    for starts, end in joins_of(declared):
         waits = end in declared.nodes and declared.nodes[end].defer
         kind = NamedBarrierValueAfterFinish if waits else NamedBarrierValue
         channels[join_channel(starts, end)] = kind(str, set(starts))
     for name, channel in channels.items():
         channel.key = name
     return channels
+
+
+def joins_of(declared: Declaration) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The list edges; but for those to END, where nobody waits (SG-13)."""
+    return ((starts, end) for starts, end in declared.joins if end != END)
 
 
 def nodes_of(declared: Declaration) -> dict[str, PregelNode]:
@@ -166,7 +182,7 @@ def nodes_of(declared: Declaration) -> dict[str, PregelNode]:
     for start, end in declared.edges:
         if end != END:
             edges[start].append((branch_channel(end), None))
-    for starts, end in declared.joins:
+    for starts, end in joins_of(declared):
         channel = join_channel(starts, end)
         if end in triggers:
             triggers[end].append(channel)
@@ -207,15 +223,15 @@ def input_check(declared: Declaration, nodes: Mapping[str, PregelNode]) -> Input
 
     It refuses, with `InvalidUpdateError`, what is neither a dict nor an object with a field that
     the graph knows (SG-44). Where the input schema is pydantic's, it has the values validated.
-    And it makes what the first nodes will be given. So an input that
-    nobody could read is refused while nothing has happened yet, by the same error (SG-61).
+    And it makes what the first nodes will be given. So an input that nobody could read is refused
+    while nothing has happened yet, by the same error (SG-61). Nothing is changed by looking.
     """
     schema = declared.input_schema
     if not is_keyed(schema):
         return None
     keys = frozenset(fields_of(schema))
-    # What is written to a reducer is of another kind than its value, which the schema knows.
-    validated = [name for name in keys if type(declared.channels[name]) is LastValue]
+    # What a reducer makes of a write is known when it is asked; and it must be asked once only.
+    single = frozenset(name for name in keys if type(declared.channels[name]) is LastValue)
     judge = schema if validates(schema) else None
     first = [
         nodes[end]
@@ -229,18 +245,25 @@ def input_check(declared: Declaration, nodes: Mapping[str, PregelNode]) -> Input
     def check(input: Any, state: LiveState) -> None:
         if type(input) is dict and judge is None and not readers:
             return
-        writes = updates_of(START, keys, input)
+        writes = dict(updates_of(START, keys, input))
         fields = fields_of(type(input))
         if fields and keys.isdisjoint(fields):
             raise InvalidUpdateError(
                 f"The input is an object of {name_of(type(input))}, none of whose fields "
                 f"{sorted(fields)} the graph knows; it takes {sorted(keys)}."
             )
+        if any(isinstance(value, Iterator) for value in writes.values()):
+            return  # to look at them would use them up
+        new = {name: value for name, value in writes.items() if name in single}
         try:
             if judge is not None:
-                check_values(judge, {name: v for name, v in writes if name in validated})
+                known = {n: state.readable[n] for n in single if n in state.readable}
+                check_values(judge, {**known, **new}, new)
             for selection, make in readers:
-                make(read_after(state, writes, selection))
+                given = {**state.read(selection), **new}
+                reduced = writes.keys() - new.keys() & selection.members
+                if given.keys() >= reduced:  # else it is not known what there will be
+                    make({name: given[name] for name in selection.names if name in given})
         except Exception as error:
             add_note(error, "The input was refused. Nothing ran, and nothing was stored.")
             raise

@@ -57,9 +57,11 @@ def fields_of(schema: Any) -> dict[str, Any]:
     >>> fields_of(TypedDict("State", {"x": int})), fields_of(int)
     ({'x': <class 'int'>}, {})
     """
-    if not isinstance(schema, type) or not hasattr(schema, "__annotations__"):
+    if not isinstance(schema, type):
         return {}
     if schema not in _fields:
+        if all(ANNOTATIONS.isdisjoint(vars(cls)) for cls in schema.__mro__):
+            return {}
         _fields[schema] = resolved_fields(schema)
     return _fields[schema]
 
@@ -68,6 +70,10 @@ _fields: WeakKeyDictionary[type, dict[str, Any]] = WeakKeyDictionary()
 """Known schemas. Resolving annotations is slow, and a graph of many nodes asks for one schema
 again and again."""
 
+
+ANNOTATIONS = frozenset({"__annotations__", "__annotate__", "__annotate_func__"})
+"""Where a class keeps its annotations, in one Python or another. Asking for them by their name
+would make empty ones for a class that has none, and others would take it for one that has."""
 
 CLASS_VAR: Any = ClassVar  # as a value, to compare with
 
@@ -218,12 +224,33 @@ def mapper_of(schema: Any) -> Callable[[Any], Any] | None:
         aliased = any(info.validation_alias is not None for _, info in models_fields(schema))
         validate: Callable[..., Any] = schema.model_validate  # type: ignore[attr-defined]  # a model
         if aliased and "by_name" in inspect.signature(validate).parameters:
-            return partial(validate, by_name=True)
+            return partial(validate, by_name=True, by_alias=False)
         return partial(construct, schema)
     if dataclasses.is_dataclass(schema):
         late = frozenset(field.name for field in dataclasses.fields(schema) if not field.init)
         return partial(construct_and_set, schema, late) if late else partial(construct, schema)
     return None
+
+
+def maker_of(schema: Any) -> Callable[[Any], Any] | None:
+    """From values to an object of the schema, for those who are shown values; None as above.
+
+    Values that the schema does not know are left out. If it cannot be made, the values stay.
+    """
+    mapper = mapper_of(schema)
+    if mapper is None:
+        return None
+    fields = fields_of(schema)
+
+    def make(values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        try:
+            return mapper({name: values[name] for name in fields if name in values})
+        except Exception:
+            return values
+
+    return make
 
 
 def construct(schema: type, values: Mapping[str, Any]) -> Any:
@@ -244,26 +271,30 @@ def validates(schema: Any) -> bool:
     return hasattr(schema, "__pydantic_validator__")
 
 
-def check_values(schema: Any, values: Mapping[str, Any]) -> None:
+def check_values(schema: Any, values: Mapping[str, Any], new: Collection[str]) -> None:
     """Let a schema that `validates` look at values that are perhaps not all.
 
-    Raises its `ValidationError` for a value that cannot be. What is missing may be in the thread
-    already, so that is no error here; and neither is what the schema has to say about the whole,
-    unless this is the whole.
+    Args:
+        values: the `new` ones, completed by those that are there already.
+
+    Raises its `ValidationError` for a new value that cannot be. Where something is missing, its
+    validators may stumble over that; so what they say of the whole, or raise besides, counts only
+    if this is the whole.
     """
     make = mapper_of(schema)
+    if make is None:
+        return
+    whole = values.keys() >= fields_of(schema).keys()
     try:
-        if make is not None:
-            make(values)
-    except ValueError as error:
-        problems: Callable[[], Any] | None = getattr(error, "errors", None)
-        if problems is None:
-            raise
-        whole = values.keys() >= fields_of(schema).keys()
-        for problem in problems():
-            place = problem["loc"]
-            if whole or (place and (len(place) > 1 or not problem["type"].startswith("missing"))):
+        make(values)
+    except Exception as error:
+        problems: Callable[[], Any] = getattr(error, "errors", list)
+        for place, kind in [(problem["loc"], problem["type"]) for problem in problems()]:
+            absent = len(place) == 1 and kind.startswith("missing")
+            if place and place[0] in new and not absent:
                 raise
+        if whole:
+            raise
 
 
 def parameter_schema(function: Callable[..., Any], hints: Mapping[str, Any]) -> Any | None:
@@ -355,7 +386,8 @@ def root_updates_of(result: Any) -> list[Write]:
         command_updates(result)  # refuses what is not built
         return root_updates_of(result.update)
     if has_command(result):
-        return [write for each in result for write in root_updates_of(each)]
+        # Beside a Command, None is one value among others.
+        return [w for x in result for w in ([(ROOT, None)] if x is None else root_updates_of(x))]
     return [] if result is None or isinstance(result, Send) else [(ROOT, result)]
 
 

@@ -24,7 +24,7 @@ from minigraph.channels.last_value import LastValue
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
 from minigraph.constants import END, LEVEL_SEPARATOR, RESERVED, START, TASK_SEPARATOR
 from minigraph.graph.branch import BranchSpec
-from minigraph.graph.compile import CompiledStateGraph, Declaration, NodeSpec
+from minigraph.graph.compile import CompiledStateGraph, Declaration, NodeSpec, allowing
 from minigraph.graph.schema import (
     annotations_of,
     channels_of,
@@ -371,7 +371,7 @@ class StateGraph:
         return CompiledStateGraph(
             declared,
             self,
-            checkpointer=checkpointer,
+            checkpointer=allowing(checkpointer, [*self.schemas, self.context_schema]),
             interrupt_before=interrupt_before or (),
             interrupt_after=interrupt_after or (),
             name=name or "LangGraph",

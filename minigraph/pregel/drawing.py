@@ -122,11 +122,12 @@ class Drawing:
 
     def print_ascii(self) -> None:
         """Print `draw_ascii`, with the characters that the standard output has."""
+        encoding = sys.stdout.encoding or "utf-8"
         text = self.draw_ascii()
         try:
-            text.encode(sys.stdout.encoding or "utf-8")
+            text.encode(encoding)
         except UnicodeEncodeError:
-            text = self.draw_ascii(unicode=False)
+            text = self.draw_ascii(unicode=False).encode(encoding, "replace").decode(encoding)
         print(text)
 
     # ------------------------------------------------------------ Mermaid
@@ -202,6 +203,7 @@ def mermaid_id(name: str) -> str:
 
 def escaped(text: str) -> str:
     """Text as it can stand between quotes in Mermaid."""
+    text = re.sub(r"[^\S\n]|[\x00-\x08\x0e-\x1f\x7f]", " ", text)  # signs that steer a terminal
     text = re.sub(r'[#"&<>`%]', lambda found: f"#{ord(found[0])};", text)
     # Two $$ begin a formula, and \\n is a new line; but not with something invisible in between.
     return re.sub(r"[$\\]", r"\g<0>#8203;", text).replace("\n", "<br/>")

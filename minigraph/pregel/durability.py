@@ -270,9 +270,40 @@ class AsyncStorage:
         """Nothing is left to store when this returns. Raises what went wrong before."""
 
 
+async def whole(storing: Awaitable[Any]) -> Any:
+    """Wait until something is stored. Whoever is cancelled meanwhile is cancelled after that: a
+    task that has finished must not be half in the store, or not at all."""
+    task = asyncio.ensure_future(storing)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            if task.done():
+                break
+            cancelled = error
+        except Exception:
+            break  # it is the task's own, and raised below
+    if cancelled is not None:
+        if not task.cancelled():
+            task.exception()  # so that it is not said that nobody wanted to know
+        raise cancelled
+    return task.result()
+
+
+class AsyncAtOnce(AsyncStorage):
+    """Stores at once, and whole, where that takes its time."""
+
+    def __init__(self, saver: Saver) -> None:
+        super().__init__(saver)
+        put, put_writes = self.put, self.put_writes
+        self.put = lambda *fields: whole(put(*fields))
+        self.put_writes = lambda *fields: whole(put_writes(*fields))
+
+
 class AsyncAtExit(AsyncStorage):
     def __init__(self, saver: Saver) -> None:
-        self.store = AsyncStorage(saver)
+        self.store = AsyncAtOnce(saver)
         self.kept = Kept()
 
         async def put(*fields: Any) -> None:
@@ -322,14 +353,8 @@ class AsyncBackground(AsyncStorage):
 
     async def drain(self) -> None:
         """Wait until all is stored. Who is cancelled meanwhile still waits: it was promised."""
-        cancelled: asyncio.CancelledError | None = None
-        while self.worker is not None and not self.worker.done():
-            try:
-                await asyncio.shield(self.worker)
-            except asyncio.CancelledError as error:
-                cancelled = error
-        if cancelled is not None:
-            raise cancelled
+        if self.worker is not None:
+            await whole(self.worker)
 
     def raise_problem(self) -> None:
         if self.problem is not None:
@@ -356,6 +381,6 @@ def async_storage(saver: Saver | None, mode: Durability | None) -> AsyncStorage:
         return AsyncNowhere()
     if mode == "exit":
         return AsyncAtExit(saver)
-    return (
-        AsyncStorage(saver) if mode == "sync" or stores_at_once(saver) else AsyncBackground(saver)
-    )
+    if stores_at_once(saver):
+        return AsyncStorage(saver)
+    return AsyncAtOnce(saver) if mode == "sync" else AsyncBackground(saver)

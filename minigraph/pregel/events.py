@@ -120,8 +120,9 @@ def waiting_task(
     entry: dict[str, Any] = {"id": task.id, "name": task.name}
     if writes is None and error is not None:
         return {**entry, "error": error, "state": None}
-    if writes is not None and (result := result_of(writes, shown)):
-        entry["result"] = result
+    result: Any = result_of(writes or (), shown)
+    if result:
+        entry["result"] = result.get(shown.names[0]) if shown.single else result
     return {**entry, "interrupts": (), "state": None}
 
 

@@ -18,8 +18,8 @@ is as if it had.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Container, Generator, Mapping, Sequence
+from typing import Any, NoReturn
 from uuid import UUID, uuid5
 
 from minigraph.checkpoint.base.records import CheckpointTuple
@@ -296,12 +296,23 @@ class Editor:
             raise InvalidUpdateError(
                 "Cannot copy a non-existent checkpoint: the thread has none at this place."
             )
+        updates: list[StateUpdate] = []
+        if isinstance(values, (list, tuple)):
+            for each in values:
+                if not isinstance(each, (list, tuple)):
+                    raise InvalidUpdateError(
+                        f"As {COPY!r}, an update is a list of (values, as_node), but one of them "
+                        f"is {each!r:.200}."
+                    )
+                updates.append(StateUpdate(*each))
+        for one in updates:
+            if one.as_node is not None and one.as_node not in self.layout.nodes:
+                self.refuse_node(one.as_node)
         parent = (self.saved.parent_config or {}).get("configurable", {}).get("checkpoint_id")
         self.config = at_checkpoint(self.config, parent)
         self.state.updated = None
         yield from self.save("fork")
-        if isinstance(values, (list, tuple)) and values:
-            updates = [StateUpdate(*each) for each in values]
+        if updates:
             editor = Editor(self.layout, self.config, self.environment)
             yield from editor.load()
             yield from editor.edit(updates)
@@ -316,8 +327,13 @@ class Editor:
         tasks: list[Task] = []
         results: dict[str, Any] = {}
         for index, each in enumerate(updates):
-            name = each.as_node or self.last_writer()
-            task = self.task_for(name, index, each.task_id)
+            name = self.last_writer() if each.as_node is None else each.as_node
+            task = self.task_for(name, index, each.task_id, results)
+            if task.id in results:
+                raise InvalidUpdateError(
+                    f"Two updates of one super-step count as the task {task.id!r}; leave out "
+                    "task_id, or give each its own."
+                )
             tasks.append(task)
             results[task.id] = each.values
         written = yield from self.run_writers(tasks, results)
@@ -335,20 +351,23 @@ class Editor:
             for task in tasks:
                 yield SaveWrites(base, written[task.id], task.id, path_text(task.path))
 
-    def task_for(self, name: str, index: int, task_id: str | None) -> Task:
+    def task_for(self, name: str, index: int, task_id: str | None, taken: Container[str]) -> Task:
         """A task for a node that did not really run.
 
-        It borrows the id of the task that waits for this node, so that the store's record of
-        the super-step reads as if that task had written (CP-64).
+        It borrows the id of a task that waits for this node, so that the store's record of the
+        super-step reads as if that task had written (CP-64); if it is not `taken` already.
         """
         node = self.layout.nodes.get(name)
         if node is None:
-            raise InvalidUpdateError(
-                f"Node {name!r} does not exist; as_node can be one of {sorted(self.layout.nodes)}."
-            )
-        waiting = next((t.id for t in self.waiting() if t.name == name), None)
+            self.refuse_node(name)
+        waiting = next((t.id for t in self.waiting() if t.name == name and t.id not in taken), None)
         id = task_id or waiting or str(uuid5(UUID(self.checkpoint_id), f"{INTERRUPT}{index or ''}"))
         return Task(id, name, (INTERRUPT, index), None, (INTERRUPT,), (), name, node)
+
+    def refuse_node(self, name: str) -> NoReturn:
+        raise InvalidUpdateError(
+            f"Node {name!r} does not exist; as_node can be one of {sorted(self.layout.nodes)}."
+        )
 
     def run_writers(
         self, tasks: Sequence[Task], results: dict[str, Any]

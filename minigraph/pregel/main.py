@@ -47,11 +47,10 @@ from minigraph.pregel.node import PregelNode
 from minigraph.pregel.program import Environment, Request, run
 from minigraph.pregel.runner import MAX_THREADS
 from minigraph.pregel.selection import Selection
-from minigraph.pregel.stream import Modes, Reader, modes_of
+from minigraph.pregel.stream import Maker, Modes, Reader, modes_of
 from minigraph.pregel.validate import breakpoints_of, check_graph, check_saver
 from minigraph.types import (
     Durability,
-    GraphOutput,
     RunnableConfig,
     StateSnapshot,
     StateUpdate,
@@ -128,6 +127,10 @@ class Pregel:
     >>> graph.invoke(21)
     42
     """
+
+    make_values: Maker | None = None
+    make_state: Maker | None = None
+    """What readers of version 2 are shown in the place of dicts, see `stream.Reader`."""
 
     def __init__(
         self,
@@ -403,7 +406,7 @@ class Pregel:
         reader = self.reader((), options)
         program = self.program_for(input, config, reader.modes, options)
         result = finish(reader.chunks(self.driver(config, reader, options).drive(program)))
-        return GraphOutput(result) if reader.version == "v2" else result
+        return reader.output(result)
 
     def stream(
         self,
@@ -489,7 +492,7 @@ class Pregel:
         driver = self.async_driver(config, reader, options)
         async for _ in reader.achunks(driver.drive(program)):
             pass
-        return GraphOutput(driver.result) if reader.version == "v2" else driver.result
+        return reader.output(driver.result)
 
     def astream(
         self,
@@ -529,7 +532,8 @@ class Pregel:
         return list(await asyncio.gather(*calls, return_exceptions=return_exceptions))
 
     def reader(self, mode: Modes, options: RunOptions) -> Reader:
-        return Reader(mode, options.get("print_mode", ()), options.get("version", "v1"))
+        printed, version = options.get("print_mode", ()), options.get("version", "v1")
+        return Reader(mode, printed, version, self.make_values, self.make_state)
 
     def driver(self, config: RunnableConfig | None, reader: Reader, options: RunOptions) -> Driver:
         limit = merged(self.config, config).get("max_concurrency")

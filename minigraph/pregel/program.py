@@ -612,7 +612,7 @@ class Run:
             tasks=tasks,
             finished=self.finished,
             errors=self.errors,
-            shown=self.layout.stream_channels,
+            shown=self.request.output,
         )
         yield from self.tell("checkpoints", "checkpoint", event, self.step - 1)
 

@@ -5,8 +5,7 @@ every task alike: it runs in its own copy of the caller's context, and its outco
 `Finished` or a `Failed`, never an exception.
 
     ThreadRunner   a task alone runs on the caller's own thread; several run on threads
-    LoopRunner     a task alone is awaited by the caller; several are asyncio tasks. Sync
-                   functions are sent to threads
+    LoopRunner     every task is an asyncio task; sync functions are sent to threads
 
 Threads belong to a run. A pool shared by all runs would deadlock as soon as graphs call
 graphs: the parents would hold every thread while their children wait for one.
@@ -16,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context, copy_context
 from functools import partial
@@ -119,36 +118,6 @@ async def perform_async(
         return Failed(task.id, cancelled(task, error))
     except Exception as error:
         return Failed(task.id, error)
-
-
-class InContext:
-    """A coroutine that is awaited right here, but in a context of its own.
-
-    That is what an asyncio task would be for; it would also cost two turns of the event loop,
-    which is more than all the rest of a small super-step.
-    """
-
-    __slots__ = ("context", "coroutine")
-
-    def __init__(self, context: Context, coroutine: Coroutine[Any, Any, Outcome]) -> None:
-        self.context = context
-        self.coroutine = coroutine
-
-    def __await__(self) -> Generator[Any, Any, Outcome]:
-        step: Callable[[Any], Any] = self.coroutine.send
-        value: Any = None
-        while True:
-            try:
-                awaited = self.context.run(step, value)
-            except StopIteration as end:
-                outcome: Outcome = end.value
-                return outcome
-            try:
-                value = yield awaited
-                step = self.coroutine.send
-            except BaseException as error:
-                value = error
-                step = self.coroutine.throw
 
 
 class Escaped:
@@ -286,6 +255,7 @@ class LoopRunner:
         self.is_quick: dict[int, bool] = {}
         self.filling = False
         self.alone = False  # whether the task that waits is the only one
+        self.cancelling = False
 
     def start(self, tasks: Sequence[Task], view: View) -> None:
         if self.live:
@@ -307,18 +277,22 @@ class LoopRunner:
             running = asyncio.create_task(self.attempt(task, view), context=context)
             if not running.done():  # it may be, where tasks start at once
                 self.running[task.id] = running
-                running.add_done_callback(partial(self.ended, task.id))
+                running.add_done_callback(partial(self.ended, task))
         self.filling = False
 
     async def attempt(self, task: Task, view: View) -> None:
         tell = self.tell if self.live else None
         self.report(task.id, await perform_async(task, view, self.call_sync, tell))
 
-    def ended(self, task_id: str, running: asyncio.Task[None]) -> None:
+    def ended(self, task: Task, running: asyncio.Task[None]) -> None:
         """Report a task that could not report itself: it was cancelled, or escaped."""
-        if task_id in self.running:
-            error = asyncio.CancelledError() if running.cancelled() else running.exception()
-            self.report(task_id, Failed(task_id, error or asyncio.CancelledError()))
+        if task.id in self.running:
+            error: BaseException | None = asyncio.CancelledError()
+            if not running.cancelled():
+                error = running.exception()
+            elif not self.cancelling:  # by nobody but itself
+                error = cancelled(task, asyncio.CancelledError())
+            self.report(task.id, Failed(task.id, error or asyncio.CancelledError()))
 
     def report(self, task_id: str, outcome: Outcome) -> None:
         self.running.pop(task_id, None)
@@ -356,8 +330,10 @@ class LoopRunner:
         if self.is_quick.get(function):
             try:
                 answer, seconds = timed(call)
-            except RuntimeError:
-                # It may be one that runs a loop of its own, which it can do only on a thread.
+            except RuntimeError as error:
+                if "event loop" not in str(error):
+                    raise
+                # It wants to run a loop of its own, which it can do only on a thread.
                 self.is_quick[function] = False
                 answer, _ = await self.on_thread(call)
                 return answer
@@ -390,11 +366,21 @@ class LoopRunner:
         return self.outcomes.popleft()
 
     async def attend(self, context: Context, task: Task, view: View) -> Outcome:
-        """Run a task that is alone. Who waits for its outcome cannot do anything else meanwhile."""
+        """Run a task that is alone: its asyncio task can simply be awaited.
+
+        It has one nevertheless. Timeouts and task groups cancel the asyncio task that they are used
+        in, and that must not be the caller's.
+        """
         me = asyncio.current_task()
-        cancelled = me.cancelling() if me else 0
-        outcome = await InContext(context, perform_async(task, view, self.call_sync))
-        if me and me.cancelling() > cancelled:
+        before = me.cancelling() if me else 0
+        work = perform_async(task, view, self.call_sync)
+        try:
+            outcome = await asyncio.create_task(work, context=context)
+        except asyncio.CancelledError as error:
+            if me and me.cancelling() > before:
+                raise
+            outcome = Failed(task.id, cancelled(task, error))
+        if me and me.cancelling() > before:
             # The node has swallowed what was meant for the run. Its outcome counts all the same.
             self.outcomes.append(outcome)
             raise asyncio.CancelledError
@@ -406,6 +392,7 @@ class LoopRunner:
         A cancelled coroutine ends soon, so there is no harm in always waiting for it.
         """
         self.alone = False
+        self.cancelling = True
         self.waiting.clear()
         for running in self.running.values():
             running.cancel()

@@ -663,6 +663,9 @@ class Canvas:
     def gap(self, bundles: list[Bundle], top: int) -> int:
         """The lines between two rows; returns the row below them."""
         count = tracks(bundles)
+        for each in bundles:
+            if each.dashed and each.straight and all(p.framed for p in each.upper + each.lower):
+                count = max(count, 1)  # it takes a row of line to see what kind of line it is
         up = any(place.framed for bundle in bundles if bundle.up for place in bundle.upper)
         arrows = any(place.framed for bundle in bundles if not bundle.up for place in bundle.lower)
         first = top + up

@@ -13,14 +13,17 @@ else (ST-32).
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from typing import Any, TypeAlias
 
+from minigraph.constants import START
 from minigraph.pregel.effects import Emit
 from minigraph.pregel.events import MODES
-from minigraph.types import StreamMode
+from minigraph.types import GraphOutput, StreamMode
 
 Modes: TypeAlias = StreamMode | Sequence[StreamMode]
+
+Maker: TypeAlias = Callable[[Any], Any]
 
 VERSIONS = ("v1", "v2")
 
@@ -32,6 +35,8 @@ class Reader:
         stream_mode: one mode, or several.
         print_mode: modes to print.
         version: ``"v1"`` or ``"v2"``, the shape of what is read.
+        make_values: makes what version 2 shows of values, and in `GraphOutput`, out of a dict.
+        make_state: the same for the state of a checkpoint.
 
     Raises `ValueError` for a mode or version that does not exist.
 
@@ -41,10 +46,19 @@ class Reader:
     {'type': 'custom', 'ns': (), 'data': 5}
     """
 
-    def __init__(self, stream_mode: Modes, print_mode: Modes = (), version: str = "v1") -> None:
+    def __init__(
+        self,
+        stream_mode: Modes,
+        print_mode: Modes = (),
+        version: str = "v1",
+        make_values: Maker | None = None,
+        make_state: Maker | None = None,
+    ) -> None:
         if version not in VERSIONS:
             raise ValueError(f"version must be one of {list(VERSIONS)}, but it is {version!r}.")
         self.version = version
+        self.make_values = make_values
+        self.make_state = make_state
         self.bare = isinstance(stream_mode, str)
         self.read = modes_of("stream_mode", stream_mode)
         self.printed = modes_of("print_mode", print_mode)
@@ -56,10 +70,22 @@ class Reader:
         mode, payload = emitted
         if self.version == "v1":
             return payload if self.bare else (mode, payload)
-        part = {"type": mode, "ns": (), "data": payload}
         if mode == "values":
-            part["interrupts"] = ()
-        return part
+            return {"type": mode, "ns": (), "data": self.object_of(payload), "interrupts": ()}
+        if self.make_state is not None:
+            if mode == "checkpoints":
+                payload = with_object(payload, self.make_state)
+            elif mode == "debug" and payload["type"] == "checkpoint":
+                payload = {**payload, "payload": with_object(payload["payload"], self.make_state)}
+        return {"type": mode, "ns": (), "data": payload}
+
+    def object_of(self, values: Any) -> Any:
+        """Values as an object of the output schema, where that makes objects."""
+        return values if self.make_values is None else self.make_values(values)
+
+    def output(self, result: Any) -> Any:
+        """What `invoke` returns: bare, or in version 2 as a `GraphOutput` (ST-02)."""
+        return GraphOutput(self.object_of(result)) if self.version == "v2" else result
 
     def chunks(self, driving: Generator[Emit, None, Any]) -> Generator[Any, None, Any]:
         """What a driver yields, for this reader. Returns the driver's result.
@@ -90,6 +116,13 @@ class Reader:
         finally:
             # An async generator that is dropped is closed "some time later"; a run is not.
             await driving.aclose()
+
+
+def with_object(checkpoint: dict[str, Any], make: Maker) -> dict[str, Any]:
+    """A checkpoint's event with its state as an object. Where START is next there is none yet."""
+    if START in checkpoint["next"]:
+        return checkpoint
+    return {**checkpoint, "values": make(checkpoint["values"])}
 
 
 def modes_of(name: str, given: Modes) -> frozenset[str]:

@@ -338,7 +338,7 @@ class TestInvalidInputs:
         ("schema", "input", "error"),
         [
             pytest.param(Model, {"x": "no number"}, "1 validation error for Model", id="value"),
-            pytest.param(Model, {"y": 1}, "validation errors for Model", id="and another missing"),
+            pytest.param(Model, {"y": 1}, "validation errors? for Model", id="and another missing"),
             pytest.param(Model, {"x": 1, "inner": {"n": "n"}}, r"inner\.n", id="nested value"),
             pytest.param(Model, {"x": 1, "inner": Box(content=1)}, "inner", id="other model"),
             pytest.param(Model, Model.model_construct(x="no number"), "validation", id="model"),
@@ -434,6 +434,59 @@ class TestInvalidInputs:
         assert way.invoke(graph, {"y": "two"}, CONFIG)["x"] == 1  # now there is one
 
 
+class Crossing(pydantic.BaseModel):
+    x: int = pydantic.Field(alias="y")
+    y: int = pydantic.Field(alias="z")
+
+
+def extend_in_place(old: list[Any], new: Any) -> list[Any]:
+    old.extend(new)
+    return old
+
+
+class Range(pydantic.BaseModel):
+    low: int
+    high: int = 20
+    log: Annotated[list[Any], extend_in_place] = []
+
+    @pydantic.field_validator("high")
+    @classmethod
+    def above(cls, high: int, info: Any) -> int:
+        if high <= info.data["low"]:
+            raise ValueError("high is not above low")
+        return high
+
+
+class TestLooking:
+    """SG-61: an input is looked at, and nothing else."""
+
+    def test_new_values_are_judged_beside_those_that_are_there(self, way: Any) -> None:
+        """Not beside defaults, and not alone: a validator may look at the other fields."""
+        graph, _ = chain(Range, saver=True)
+        way.invoke(graph, {"low": 1, "high": 3}, CONFIG)
+        assert way.invoke(graph, {"high": 5}, CONFIG)["high"] == 5
+        with pytest.raises(pydantic.ValidationError, match="high is not above low"):
+            way.invoke(graph, {"high": 1}, CONFIG)
+
+    def test_reducers_are_asked_once(self, way: Any) -> None:
+        """One that edits its left side would otherwise do so twice."""
+        graph, _ = chain(Range, saver=True)
+        assert way.invoke(graph, {"low": 1, "log": ["a"]}, CONFIG)["log"] == ["a"]
+        assert way.invoke(graph, {"log": ["b"]}, CONFIG)["log"] == ["a", "b"]
+
+    def test_what_can_be_looked_at_only_once_is_not(self, way: Any) -> None:
+        """A generator belongs to the reducer, or to the node."""
+        graph, seen = chain(Range)
+        way.invoke(graph, {"low": 1, "log": (i for i in range(3))})
+        assert seen[0].log == [0, 1, 2]
+
+    def test_crossing_aliases(self, way: Any) -> None:
+        """SG-62: fields are read by their names, whatever else is called so."""
+        graph, seen = chain(Crossing)
+        way.invoke(graph, {"x": 1, "y": 2})
+        assert (seen[0].x, seen[0].y) == (1, 2)
+
+
 class TestCheckValues:
     @pytest.mark.parametrize(
         ("schema", "values"),
@@ -448,7 +501,7 @@ class TestCheckValues:
     )
     def test_what_is_missing_is_no_error(self, schema: Any, values: Any) -> None:
         """SG-61: neither is what a model says of the whole, where this is not the whole."""
-        check_values(schema, values)
+        check_values(schema, values, values)
 
     @pytest.mark.parametrize(
         ("schema", "values"),
@@ -464,7 +517,13 @@ class TestCheckValues:
     def test_what_cannot_be_is_one(self, schema: Any, values: Any) -> None:
         """SG-61."""
         with pytest.raises(pydantic.ValidationError):
-            check_values(schema, values)
+            check_values(schema, values, values)
+
+    def test_what_is_there_already_is_not_judged(self) -> None:
+        """SG-61: it is there to complete what is new."""
+        check_values(Model, {"x": "no number", "y": "y"}, ["y"])
+        with pytest.raises(pydantic.ValidationError):
+            check_values(Model, {"x": "no number", "y": "y"}, ["x"])
 
     def test_other_errors_are_the_schemas_own(self) -> None:
         """A `ValueError` that is no list of problems is not weighed."""
@@ -477,7 +536,7 @@ class TestCheckValues:
                 raise ValueError("no")
 
         with pytest.raises(ValueError, match="no"):
-            check_values(Strict, {})
+            check_values(Strict, {}, [])
 
 
 # ---------------------------------------------------------------- invalid writes

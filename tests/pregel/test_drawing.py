@@ -210,6 +210,17 @@ class TestCharacters:
 
         assert stream.read().splitlines()[0] == first
 
+    def test_print_of_what_the_output_does_not_have(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+        monkeypatch.setattr(sys, "stdout", stream)
+        drawing(Edge("ünï", "b")).print_ascii()
+        stream.seek(0)
+
+        assert stream.read().splitlines()[1] == "| ?n? |"
+
+    def test_signs_that_steer_a_terminal_are_not_drawn(self) -> None:
+        assert "a b c d" in drawing(Edge("a\rb\x1bc\x00d", "b")).draw_mermaid()
+
 
 def test_to_json() -> None:
     """MR-11: plain data, without what says nothing."""

@@ -360,6 +360,40 @@ def test_a_cancelled_run_has_stored_what_it_promised() -> None:
     assert [told[1] for told in saver.told if told[0] == "put"] == [-1, 0, 1]
 
 
+@pytest.mark.parametrize("milliseconds", range(0, 60, 4))
+def test_a_run_that_is_cancelled_while_it_stores(milliseconds: int) -> None:
+    """ST-30: what was finished is stored, whole, however long that takes."""
+    ran: list[str] = []
+
+    class Slow(InMemorySaver):
+        async def aput(self, *fields: Any) -> Any:
+            await asyncio.sleep(0.005)
+            return InMemorySaver.put(self, *fields)
+
+        async def aput_writes(self, *fields: Any) -> None:
+            await asyncio.sleep(0.005)
+            InMemorySaver.put_writes(self, *fields)
+
+    async def node(state: State) -> Any:
+        ran.append("a")
+        return {"log": ["a"]}
+
+    async def run() -> None:
+        graph = chain(Slow(), {"a": node})
+        call = graph.ainvoke({"log": []}, CONFIG, durability="sync")
+        try:
+            await asyncio.wait_for(call, milliseconds / 1000)
+        except TimeoutError:
+            history = [state async for state in graph.aget_state_history(CONFIG)]
+            again = {"log": []} if not history else None
+            if not history:
+                ran.clear()
+            assert await graph.ainvoke(again, CONFIG, durability="sync") == {"log": ["a"]}
+        assert ran == ["a"]
+
+    asyncio.run(run())
+
+
 def test_a_slow_store_holds_up_a_quick_run(way: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only so many copies of the state may wait."""
     monkeypatch.setattr(durability, "MOST_WAITING", 3)

@@ -27,7 +27,7 @@ from minigraph.pregel.effects import Start
 from minigraph.pregel.main import next_version_of, spread_config
 from minigraph.pregel.node import PregelNode, UserFunction
 from minigraph.pregel.selection import Selection
-from minigraph.types import Send
+from minigraph.types import Send, StateUpdate
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 
@@ -852,6 +852,35 @@ def test_a_snapshot_is_no_config(way: Any) -> None:
     state = way.state(graph, {"configurable": {"thread_id": "t"}})
     with pytest.raises(TypeError, match=r"Pass its \.config"):
         way.invoke(graph, None, state)
+
+
+def test_several_updates_as_one_node(way: Any) -> None:
+    """CP-68: each counts once, also where a task waits for that node."""
+    config: Any = {"configurable": {"thread_id": "t"}}
+    graph = ab(InMemorySaver, interrupt_before=["b"])
+    way.invoke(graph, {"log": []}, config)
+    graph.bulk_update_state(
+        config, [[StateUpdate({"log": [1]}, "b"), StateUpdate({"log": [2]}, "b")]]
+    )
+    assert way.state(graph, config).values["log"] == ["a", 1, 2]
+    twice = [StateUpdate({"log": [1]}, "b", "one id"), StateUpdate({"log": [2]}, "b", "one id")]
+    with pytest.raises(InvalidUpdateError, match="Two updates of one super-step count as the task"):
+        graph.bulk_update_state(config, [twice])
+    for nobody in ("", "zz"):
+        with pytest.raises(InvalidUpdateError, match="does not exist"):
+            graph.update_state(config, {"log": [3]}, as_node=nobody)
+
+
+def test_a_copy_with_a_wrong_update_leaves_nothing(way: Any) -> None:
+    """CP-69."""
+    config: Any = {"configurable": {"thread_id": "t"}}
+    graph = ab(InMemorySaver)
+    way.invoke(graph, {"log": []}, config)
+    before = len(way.history(graph, config))
+    for wrong in ([({"log": [1]}, "zz")], [5]):
+        with pytest.raises(InvalidUpdateError):
+            graph.update_state(config, wrong, as_node="__copy__")
+    assert len(way.history(graph, config)) == before
 
 
 def test_updates_in_another_form() -> None:

@@ -264,7 +264,7 @@ def alone(node: Callable[..., Any], cancel: bool = False) -> list[Any]:
         runner = LoopRunner(None)
         asking = asyncio.create_task(ask())
         if cancel:
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.01)
             asking.cancel()
         await asking
         runner.close()
@@ -274,30 +274,69 @@ def alone(node: Callable[..., Any], cancel: bool = False) -> list[Any]:
     return told
 
 
-def test_an_async_task_alone_needs_no_asyncio_task() -> None:
-    """It runs in the one that asks for its outcome, from its beginning to its end."""
+def test_an_async_task_alone_has_an_asyncio_task_of_its_own() -> None:
+    """What cancels the asyncio task that it is used in must not cancel the caller's."""
     tasks: list[Any] = []
 
-    async def node(value: Any) -> int:
-        tasks.append(asyncio.current_task())
-        await asyncio.sleep(0.001)
-        tasks.append(asyncio.current_task())
-        assert asyncio.all_tasks() == {*tasks, *callers}
-        return 5
+    async def child() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("child")
 
-    callers: list[Any] = []
+    async def grouped(value: Any) -> None:
+        tasks.append(asyncio.current_task())
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(child())
+        except* ValueError:
+            tasks.append("caught")
 
-    async def run() -> Any:
-        callers.append(asyncio.current_task())
+    async def rash(value: Any) -> None:
+        asyncio.current_task().cancel()  # type: ignore[union-attr]
+        await asyncio.sleep(0)
+
+    async def stubborn(value: Any) -> None:
+        asyncio.current_task().cancel()  # type: ignore[union-attr]
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            tasks.append("swallowed")
+
+    async def run(node: Any) -> Any:
         runner = LoopRunner(None)
         runner.start([make_task("a", node)], VIEW)
-        return await runner.next(), await runner.next()
+        outcome = await runner.next()
+        me = asyncio.current_task()
+        assert me is not None
+        assert me not in tasks
+        assert me.cancelling() == 0
+        return outcome
 
-    outcome, nothing = asyncio.run(run())
+    assert asyncio.run(run(grouped)) == Finished("a", [])
+    assert tasks[1:] == ["caught"]
+    assert asyncio.run(run(stubborn)) == Finished("a", [])
+    assert tasks[2:] == ["swallowed"]
+    outcome = asyncio.run(run(rash))
+    assert isinstance(outcome.error, NodeCancelledError)
 
-    assert outcome == Finished("a", [])
-    assert nothing is None
-    assert tasks == callers * 2
+
+def test_a_node_that_cancels_itself_beside_others() -> None:
+    """ER-03: nobody has cancelled the run; the node has failed."""
+
+    async def run() -> list[Any]:
+        async def rash(value: Any) -> None:
+            asyncio.current_task().cancel()  # type: ignore[union-attr]
+            await asyncio.sleep(0)
+
+        async def calm(value: Any) -> None:
+            await asyncio.sleep(0.001)
+
+        runner = LoopRunner(None)
+        runner.start([make_task("rash", rash), make_task("calm", calm)], VIEW)
+        return [await runner.next(), await runner.next()]
+
+    failed, finished = asyncio.run(run())
+    assert isinstance(failed.error, NodeCancelledError)
+    assert finished == Finished("calm", [])
 
 
 def test_what_an_async_task_alone_awaits_comes_back_to_it() -> None:

@@ -54,6 +54,7 @@ def test_a_loop_and_a_node_that_repeats_itself() -> None:
  │ agent │
  └─┬─────┘
    ┊   ▲
+   ┊   │
    ▼   │
 ┌──────┴──┐
 │  tools  │

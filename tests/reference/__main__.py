@@ -18,7 +18,7 @@ from itertools import combinations
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from .differences import Difference, Mismatch, judge
-from .features import ENOUGH, LONG, features, impossible
+from .features import ENOUGH, FEATURES, LONG, features, impossible
 from .generate import scenarios
 from .reduce import reduce
 from .scenario import Scenario
@@ -48,13 +48,13 @@ class Drawn:
         print("drawn:")
         for name, count in self.alone.most_common():
             print(f"{count:7} {name}")
-        pairs = list(combinations(sorted(self.alone), 2))
+        pairs = list(combinations(sorted(FEATURES), 2))
         wrong = [pair for pair in pairs if impossible(*pair) and self.together[pair]]
         possible = [pair for pair in pairs if not impossible(*pair)]
         possible.sort(key=lambda pair: self.together[pair])
         enough = ENOUGH * self.scenarios / LONG if self.scenarios < LONG else ENOUGH
         rare = [pair for pair in possible if self.together[pair] < enough]
-        print(f"\n{len(self.alone)} features, {len(pairs)} pairs: {len(possible)} possible;")
+        print(f"\n{len(FEATURES)} features, {len(pairs)} pairs: {len(possible)} possible;")
         print(f"drawn fewer than {enough:g} times: {len(rare)}. The rarest:")
         for pair in possible[: max(50, len(rare))]:
             print(f"{self.together[pair]:7} {pair[0]} + {pair[1]}")

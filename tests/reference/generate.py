@@ -25,6 +25,8 @@ from hypothesis import strategies as st
 
 from .scenario import (
     END,
+    FORMS,
+    MODES,
     ROOT,
     SCHEMAS,
     START,
@@ -43,10 +45,6 @@ from .schemas import ANNOTATIONS
 
 NAMES = ("a", "b", "c", "n10", "n2", "B")
 """Writes are applied in the order of the names as text (SS-02): so not only neat ones."""
-
-MODES = ("values", "updates", "tasks", "checkpoints", "debug", "custom", "messages")
-
-FORMS = ("named", "function", "object", "bare object", "method", "bare method", "partial")
 
 OTHERS = tuple(kind for kind in ANNOTATIONS if kind != "list")
 """The keys besides `log`. Each is named after its kind."""
@@ -308,6 +306,10 @@ def _nodes(draw: st.DrawFn, name: str, keys: list[Key], goto: list[str], odd: bo
     odd_goto = ["unknown"] if odd and goto and draw(sometimes) else []
     declares = bool(goto) and draw(often)
     form = draw(st.sampled_from(forms))
+    if first.name == ROOT and form in ("command", "pairs"):
+        # The reference takes an update with fields, or of pairs, for keys, and so it is lost.
+        form = "command"
+        writes = [w for w in writes if w.how != "overwrite" and w.value != []]
     return Node(name, tuple(writes), form, goto=(*goto, *odd_goto), declares=declares)
 
 
@@ -341,8 +343,8 @@ class _Script:
         self.run(None, at=UPDATED)
 
     def update(self) -> None:
-        reserved = [START, END, "__input__", "__copy__"] + ["unknown"] * self.odd
-        roles = [[None], [None], self.names, self.names, *([name] for name in reserved)]
+        reserved = [START, END, "__input__", "__copy__"] + ["unknown"] * 3 * self.odd
+        roles: list[Any] = [[None], [None], self.names, self.names, *([name] for name in reserved)]
         nodes = self.draw(st.sampled_from(roles))
         as_node = self.draw(st.sampled_from(nodes))
         values = None if as_node in (END, "__copy__") or self.draw(rarely) else self.input()
@@ -371,6 +373,7 @@ class _Script:
                 modes=self.modes(),
                 version="v2" if self.draw(sometimes) else "v1",
                 output_keys=self.output_keys() if self.draw(sometimes) else None,
+                prints=self.draw(one_of("", "", "", "", "values", "updates")),
                 recursion_limit=self.draw(one_of(1, 2, 4)) if self.draw(rarely) else None,
                 run_id="r" if self.draw(sometimes) else None,
             )

@@ -42,7 +42,11 @@ def simpler(scenario: Scenario) -> Iterator[Scenario]:
         for fewer in _one_less(getattr(whole, field)):
             if fewer or field != "keys":  # a state without keys is another matter
                 yield replace(whole, **{field: fewer})
-    for field in ("nodes", "edges", "branches", "calls"):
+    for field in ("schema", "given", "shown", "sequence", "saver"):
+        plain = getattr(Scenario, field)
+        if getattr(whole, field) != plain:
+            yield replace(whole, **{field: plain})
+    for field in ("nodes", "edges", "branches", "calls", "keys"):
         parts = getattr(whole, field)
         for number, part in enumerate(parts):
             for plainer in _plainer(part):
@@ -81,6 +85,7 @@ def _without_node(scenario: Scenario, name: str) -> Scenario:
     return replace(
         scenario,
         nodes=tuple(node(n) for n in scenario.nodes if n.name != name),
+        sequence=others(scenario.sequence),
         edges=tuple(edge(e) for e in scenario.edges if name != e.target and others(e.sources)),
         branches=tuple(branch(b) for b in scenario.branches if b.source != name),
     )

@@ -33,6 +33,12 @@ START, END = "__start__", "__end__"
 SCHEMAS = ("typed_dict", "not_required", "dataclass", "pydantic")
 """The kinds of classes: a TypedDict that is not total, one whose keys are `NotRequired`, ..."""
 
+MODES = ("values", "updates", "tasks", "checkpoints", "debug", "custom", "messages")
+"""The stream modes."""
+
+FORMS = ("named", "function", "object", "bare object", "method", "bare method", "partial")
+"""What a node may be for the builder."""
+
 ROOT = "__root__"
 """The only key of a state that is no class but a single value."""
 
@@ -201,7 +207,8 @@ class Call(Part):
     that every index means something), or one of the words above.
 
     What a run tells: `modes` is one stream mode, bare, or several in a list, or None for what is
-    told by default; `version` the shape of the chunks; `output_keys` the keys to tell of.
+    told by default; `version` the shape of the chunks; `output_keys` the keys to tell of; `prints`
+    a mode (`values` or `updates`) to print as well.
     """
 
     op: str
@@ -210,6 +217,7 @@ class Call(Part):
     modes: str | tuple[str, ...] | None = None
     version: str = "v1"
     output_keys: str | tuple[str, ...] | None = None
+    prints: str = ""
     as_node: str | None = None
     where: Any = None
     limit: int | None = None

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from hypothesis import given, settings
 
 from . import reduce as reducing
 from .cases import CASES
+from .chunks import in_order
 from .differences import Difference, Mismatch, compare, judge
+from .features import FEATURES, features, impossible
 from .generate import scenarios
-from .scenario import END, START, UPDATED, Branch, Call, Edge, Key, Node, Scenario, Write
+from .scenario import END, START, UPDATED, Branch, Call, Edge, Key, Node, Scenario, Schema, Write
 from .script import script
 from .transcript import Entry, transcript
 
@@ -55,7 +58,50 @@ def told(scenario: Scenario) -> list[Entry]:
 def test_a_scenario_survives_json_and_print(scenario: Scenario) -> None:
     """The JSON reads back as an equal scenario; what is printed is the code of an equal one."""
     assert Scenario.from_json(scenario.to_json()) == scenario
-    assert eval(repr(scenario)) == scenario
+    assert eval(repr(scenario), {**globals(), "Schema": Schema}) == scenario
+
+
+@given(scenarios())
+@settings(max_examples=100, deadline=None, database=None, derandomize=True)
+def test_no_scenario_has_features_that_exclude_each_other(scenario: Scenario) -> None:
+    """A reason why two features cannot go together is a true one; and all features are known."""
+    assert features(scenario) <= FEATURES
+    present = sorted(features(scenario))
+    assert not [pair for pair in combinations(present, 2) if impossible(*pair)]
+
+
+def test_a_scenario_has_the_features_it_uses() -> None:
+    """Each part is counted, alone and for what it is given; the last two calls are not."""
+    assert features(WIDE) == {
+        *("saver", "state typed_dict", "key list", "key last", "node named"),
+        *("returns dict", "returns command", "write name", "write run"),
+        *("fails", "defer", "send", "edge", "join", "branch", "targets undeclared"),
+        *("sync start", "sync resume", "sync update", "as node"),
+        *("invoke", "default mode", "stream", "modes updates+values"),
+    }
+
+
+def test_chunks_are_sorted_by_task_and_only_where_they_follow_finishing_order() -> None:
+    """What tasks tell is sorted within the super-step; the starts and the values are in place."""
+    call = Call("stream", modes=("tasks", "updates", "custom", "values"))
+    told: list[Any] = [
+        ("tasks", {"name": "b", "input": {}}),
+        ("updates", {"b": None}),
+        ("custom", {"node": "a"}),
+        ("tasks", {"name": "b", "error": None}),
+        ("updates", {"a": None}),
+        ("values", {"log": []}),
+        ("custom", {"node": "B"}),
+    ]
+    ordered = in_order([{"tuple": list(chunk)} for chunk in told], call)
+    assert [tuple(made["tuple"]) for made in ordered] == [
+        told[0],
+        told[2],
+        told[4],
+        told[1],
+        told[3],
+        *told[5:],
+    ]
 
 
 @given(scenarios())
@@ -99,8 +145,14 @@ def test_a_transcript_does_not_depend_on_the_hash_seed() -> None:
         {"recursion_limit": 3},
         {"saver": False},
         {"keys": (Key("log"), Key("last", "any"))},
+        {"shown": Schema(("last",))},
+        {"given": Schema(("last",))},
+        {"calls": (WIDE.calls[0], Call("stream", modes=("updates", "values", "tasks")))},
     ],
-    ids=["edges", "order", "defer", "failure", "writes", "loop", "limit", "saver", "kind"],
+    ids=[
+        *("edges", "order", "defer", "failure", "writes", "loop", "limit", "saver", "kind"),
+        *("output", "input", "modes"),
+    ],
 )
 def test_another_graph_is_another_story(change: dict[str, Any]) -> None:
     """Each small change of the graph shows in the transcript."""

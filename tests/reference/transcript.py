@@ -25,6 +25,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
 from itertools import groupby
 from typing import Any, TypeAlias
 
@@ -74,10 +76,14 @@ class Session:
     def perform(self, call: Call) -> Entry:
         before = self.built.runs.copy()
         entry: Entry = {"call": call.op}
+        printed = StringIO()
         try:
-            getattr(self, call.op)(call, entry)
+            with redirect_stdout(printed):
+                getattr(self, call.op)(call, entry)
         except Exception as error:
             entry["raises"] = type(error).__name__
+        if call.prints:
+            entry["printed"] = sorted(printed.getvalue().splitlines())
         ran = self.built.runs - before
         entry["ran"] = {f"{name}{tag}": count for (name, tag), count in sorted(ran.items())}
         return entry
@@ -223,6 +229,8 @@ def stream_options(call: Call) -> dict[str, Any]:
     if call.output_keys is not None:
         keys = call.output_keys
         given["output_keys"] = keys if isinstance(keys, str) else list(keys)
+    if call.prints:
+        given["print_mode"] = call.prints
     return given
 
 

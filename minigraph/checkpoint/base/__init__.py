@@ -1,4 +1,5 @@
-"""The records of a thread, and what a saver must offer. Read `id`, `records`, then `saver`."""
+"""The records of a thread, and what a saver must offer. Read `id`, `records`, `saver`, then
+`ancestors`."""
 
 from typing import TYPE_CHECKING
 

@@ -19,8 +19,9 @@ goes through ``self.serde``, so that nobody shares a mutable value with it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any, Generic, NoReturn, TypeVar
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from copy import copy
+from typing import Any, Generic, NoReturn, Self, TypeVar
 
 from minigraph.checkpoint.base.records import (
     ChannelVersions,
@@ -28,7 +29,11 @@ from minigraph.checkpoint.base.records import (
     CheckpointMetadata,
     CheckpointTuple,
 )
-from minigraph.checkpoint.serde.base import SerializerProtocol
+from minigraph.checkpoint.serde.base import (
+    SerializerProtocol,
+    UntypedSerializerProtocol,
+    maybe_add_typed_methods,
+)
 from minigraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from minigraph.types import RunnableConfig
 
@@ -41,8 +46,8 @@ class BaseCheckpointSaver(Generic[Version]):
     """The contract of a saver. Subclass it to keep threads in a store of your own (SV-01).
 
     Args:
-        serde: how values become bytes. By default a `JsonPlusSerializer` that builds only
-            types that are known to be safe.
+        serde: how values become bytes. By default a `JsonPlusSerializer` that stores and builds
+            only types that are known to be safe, and those that a graph's state names.
 
     The type parameter is the type of the channel versions that `get_next_version` makes:
     ``int`` unless it is overridden.
@@ -58,11 +63,30 @@ class BaseCheckpointSaver(Generic[Version]):
     the methods of its own class; a subclass with other ones says it anew."""
 
     # Of the class too, for subclasses that do not call this __init__.
-    serde: SerializerProtocol = JsonPlusSerializer()
+    serde: SerializerProtocol = JsonPlusSerializer(allowed_msgpack_modules=())
 
-    def __init__(self, *, serde: SerializerProtocol | None = None) -> None:
+    def __init__(
+        self, *, serde: SerializerProtocol | UntypedSerializerProtocol | None = None
+    ) -> None:
         if serde is not None:
-            self.serde = serde
+            self.serde = maybe_add_typed_methods(serde)
+
+    def with_allowlist(self, extra_allowlist: Iterable[tuple[str, str] | type]) -> Self:
+        """A copy on the same store, whose serializer allows these types as well (SD-25).
+
+        Args:
+            extra_allowlist: classes, or pairs of module and class name. A graph gives those that
+                its schemas name (SD-26).
+
+        Where the serializer allows all types, or knows no list, it is this saver itself.
+        """
+        widen = getattr(self.serde, "with_msgpack_allowlist", None)
+        wider = self.serde if widen is None else widen(extra_allowlist)
+        if wider is self.serde:
+            return self
+        saver = copy(self)
+        saver.serde = wider
+        return saver
 
     def _missing(self, method: str) -> NoReturn:
         raise NotImplementedError(
@@ -157,6 +181,43 @@ class BaseCheckpointSaver(Generic[Version]):
         """Remove everything of a thread, in all namespaces; an unknown one is fine (SV-12)."""
         self._missing("delete_thread")
 
+    # ---------------------------------------------------- what a saver may offer
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Remove the checkpoints that these runs made, with their writes (SV-60).
+
+        Args:
+            run_ids: as they stand in the metadata's ``run_id`` (CP-14), in whatever thread and
+                namespace. Unknown ones are fine.
+
+        A checkpoint stays if a later one cannot be read without it (SV-63). Optional, as are
+        the next two: a saver that does not write it raises `NotImplementedError`.
+        """
+        self._missing("delete_for_runs")
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy all checkpoints of a thread, with their writes, to another one (SV-61).
+
+        Args:
+            source_thread_id: the thread. It stays as it is; an unknown one is fine.
+            target_thread_id: where its copy goes. What is there already stays, except
+                checkpoints of the same id, which are replaced.
+        """
+        self._missing("copy_thread")
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Remove what is old (SV-62).
+
+        Args:
+            thread_ids: the threads. Unknown ones are fine.
+            strategy: ``"keep_latest"`` keeps the latest checkpoint of each namespace, with its
+                writes, and those without which it cannot be read (SV-63). It still names its
+                parent, which is no longer there. ``"delete"`` keeps nothing.
+
+        Raises `ValueError` for another strategy.
+        """
+        self._missing("prune")
+
     def get_next_version(self, current: Version | None, channel: None) -> Version:
         """The version that follows `current`, the greatest in use; 1 for the first (CP-05).
 
@@ -217,3 +278,45 @@ class BaseCheckpointSaver(Generic[Version]):
     async def adelete_thread(self, thread_id: str) -> None:
         """`delete_thread`, for an asynchronous store."""
         self._missing("adelete_thread")
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """`delete_for_runs`, for an asynchronous store."""
+        self._missing("adelete_for_runs")
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """`copy_thread`, for an asynchronous store."""
+        self._missing("acopy_thread")
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """`prune`, for an asynchronous store."""
+        self._missing("aprune")
+
+
+# --------------------------------------------------------- checks for those who write one
+
+
+def several(ids: Sequence[str], argument: str) -> list[str]:
+    """Several ids, as text. One alone is a mistake: a text is a sequence too, of letters.
+
+    >>> several(["a", 5], "thread_ids")
+    ['a', '5']
+    >>> several("abc", "thread_ids")
+    Traceback (most recent call last):
+    TypeError: thread_ids must be a list of ids, but it is 'abc'. Did you mean ['abc']?
+    """
+    if isinstance(ids, (str, bytes)):
+        raise TypeError(
+            f"{argument} must be a list of ids, but it is {ids!r}. Did you mean [{ids!r}]?"
+        )
+    return [str(id) for id in ids]
+
+
+def check_strategy(strategy: str) -> None:
+    """Refuse a way to prune that does not exist (SV-62).
+
+    >>> check_strategy("keep_last")
+    Traceback (most recent call last):
+    ValueError: strategy must be 'keep_latest' or 'delete', but it is 'keep_last'.
+    """
+    if strategy not in ("keep_latest", "delete"):
+        raise ValueError(f"strategy must be 'keep_latest' or 'delete', but it is {strategy!r}.")

@@ -23,11 +23,12 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from itertools import dropwhile, islice
 from types import MappingProxyType
 from typing import Any, Final, Self, TypeAlias
 
+from minigraph.checkpoint.base.ancestors import COUNTERS, still_needed
 from minigraph.checkpoint.base.id import next_text_version
 from minigraph.checkpoint.base.records import (
     WRITES_IDX_MAP,
@@ -39,7 +40,7 @@ from minigraph.checkpoint.base.records import (
     get_checkpoint_id,
     get_checkpoint_metadata,
 )
-from minigraph.checkpoint.base.saver import BaseCheckpointSaver
+from minigraph.checkpoint.base.saver import BaseCheckpointSaver, check_strategy, several
 from minigraph.checkpoint.memory.rows import Row, Rows, Typed, metadata_filter, newest_first
 from minigraph.checkpoint.serde.base import SerializerProtocol
 from minigraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -99,7 +100,7 @@ class InMemorySaver(BaseCheckpointSaver[str]):
         self.storage = defaultdict(lambda: defaultdict(Rows))
         self.blobs = {}
         self.writes = defaultdict(dict)
-        # Held while the dicts are read or changed together, never while values are converted.
+        # Held while the dicts are read or changed together, hardly ever while values are converted.
         self._lock = threading.Lock()
         # Which keys of `blobs` and `writes` belong to a thread, so that deleting one does not
         # look at all the others; and how many there should be, to notice when it no longer fits.
@@ -181,15 +182,105 @@ class InMemorySaver(BaseCheckpointSaver[str]):
     def delete_thread(self, thread_id: str) -> None:
         thread_id = str(thread_id)
         with self._lock:
-            if self._key_count != len(self.blobs) + len(self.writes):
-                self._find_keys()
             self.storage.pop(thread_id, None)
-            for key in self._keys.pop(thread_id, ()):
+            self._drop(thread_id, lambda key: True)
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        wanted = several(run_ids, "run_ids")
+        filters = [metadata_filter({"run_id": run_id}, self.serde) for run_id in wanted]
+        for thread_id, namespace in self._namespaces(None) if filters else ():
+            rows = self._rows(thread_id, namespace)
+            doomed = {
+                checkpoint_id
+                for checkpoint_id in self._ids(thread_id, namespace, None, None, None)
+                if (row := rows.get(checkpoint_id)) and any(passes(row[1]) for passes in filters)
+            }
+            self._delete(thread_id, namespace, doomed)
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        source, target = str(source_thread_id), str(target_thread_id)
+        with self._lock:
+            if source == target or source not in self.storage:
+                return
+            for key in self._keys_of(source):
                 if len(key) == 4:
-                    self.blobs.pop(key, None)
+                    blob_key = (target, *key[1:])
+                    self._keys[target].append(blob_key)
+                    self.blobs[blob_key] = self.blobs[key]
                 else:
-                    self.writes.pop(key, None)
+                    writes_key = (target, *key[1:])
+                    self._keys[target].append(writes_key)
+                    self.writes[writes_key] = self.writes[key].copy()
             self._key_count = len(self.blobs) + len(self.writes)
+            for namespace, rows in self.storage[source].items():
+                for checkpoint_id, row in rows.items():
+                    self.storage[target][namespace][checkpoint_id] = row
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        check_strategy(strategy)
+        for thread_id in several(thread_ids, "thread_ids"):
+            if strategy == "delete":
+                self.delete_thread(thread_id)
+                continue
+            for _, namespace in self._namespaces({"configurable": {"thread_id": thread_id}}):
+                ids = self._ids(thread_id, namespace, None, None, None)
+                self._delete(thread_id, namespace, {*ids[1:]})
+
+    def _delete(self, thread_id: str, namespace: str, doomed: set[str]) -> None:
+        """Delete checkpoints with their writes, except those that others cannot do without; and
+        the values that no checkpoint lists any more."""
+
+        def read(checkpoint_id: str) -> CheckpointTuple | None:
+            return self._read(thread_id, namespace, checkpoint_id)
+
+        loads = self.serde.loads_typed
+        depend = [
+            checkpoint_id
+            for checkpoint_id, row in [*self._rows(thread_id, namespace).items()]
+            if checkpoint_id not in doomed and COUNTERS in loads(row[1])
+        ]
+        doomed = doomed - still_needed(doomed, depend, read)
+        if not doomed:
+            return
+        with self._lock:
+            # Here values are converted under the lock: no checkpoint may come in between.
+            rows = self.storage[thread_id][namespace]
+            listed: set[tuple[str, Any]] = set()
+            for checkpoint_id, row in rows.items():
+                if checkpoint_id not in doomed:
+                    listed.update(loads(row[0])["channel_versions"].items())
+            for checkpoint_id in doomed:
+                rows.pop(checkpoint_id, None)
+
+            def is_left_over(key: BlobKey | WritesKey) -> bool:
+                if key[1] != namespace:
+                    return False
+                return key[2:] not in listed if len(key) == 4 else key[2] in doomed
+
+            self._drop(thread_id, is_left_over)
+
+    def _drop(self, thread_id: str, is_meant: Callable[[BlobKey | WritesKey], bool]) -> None:
+        """Remove those blobs and writes of a thread that are meant."""
+        kept: list[BlobKey | WritesKey] = []
+        for key in self._keys_of(thread_id):
+            if not is_meant(key):
+                kept.append(key)
+            elif len(key) == 4:
+                del self.blobs[key]
+            else:
+                del self.writes[key]
+        if kept:
+            self._keys[thread_id] = kept
+        else:
+            self._keys.pop(thread_id, None)
+        self._key_count = len(self.blobs) + len(self.writes)
+
+    def _keys_of(self, thread_id: str) -> Sequence[BlobKey | WritesKey]:
+        """The keys of a thread's blobs and writes, each once."""
+        if self._key_count != len(self.blobs) + len(self.writes):
+            self._find_keys()
+        found = dict.fromkeys(self._keys.get(thread_id, ()))
+        return [key for key in found if key in (self.blobs if len(key) == 4 else self.writes)]
 
     def _find_keys(self) -> None:
         """Somebody has edited the dicts by hand: look again whose their keys are."""
@@ -390,6 +481,15 @@ class InMemorySaver(BaseCheckpointSaver[str]):
 
     async def adelete_thread(self, thread_id: str) -> None:
         self.delete_thread(thread_id)
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        self.delete_for_runs(run_ids)
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        self.copy_thread(source_thread_id, target_thread_id)
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        self.prune(thread_ids, strategy=strategy)
 
     # ----------------------------------------------------------- as a with-block
 

@@ -10,6 +10,8 @@ The code says how the parts are to be given to the type:
     2     module, name, {key: part}     name(**parts)       dataclasses, named tuples, time …
     3     module, name, part, method    name.method(part)   datetime, from ISO text
     5     module, name, {key: part}, …  as it was           pydantic models
+    6     dtype, shape, order, bytes    numpy               arrays, where numpy is installed
+    7     (the part itself)                                 snapshots of a channel
 
 This is the reference's layout, so that each package opens the other's data (SD-15). For
 the same reason our own classes travel under the reference's names, which are plain text
@@ -17,7 +19,7 @@ here, and both packages' names are understood when reading.
 
 The parts may hold extensions again; packing them is not this module's work. It is a
 table: how each type is taken apart, and how it is put together. What has no row, and is
-not an enum, a dataclass, a named tuple or a pydantic model, cannot be stored.
+not an enum, a dataclass, a named tuple, a pydantic model or an array, cannot be stored.
 
 The rule for each row is *exact or refused*: a value that would come back different in
 type or content is refused while it is being written, when the mistake can still be seen.
@@ -28,6 +30,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import ipaddress
+import math
 import pathlib
 import re
 import sys
@@ -37,25 +40,37 @@ from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
 from importlib import import_module
-from inspect import Parameter, signature
+from inspect import Parameter, getattr_static, ismemberdescriptor, signature
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from minigraph import types
+from minigraph.checkpoint.serde.types import _DeltaSnapshot
 
 __all__ = [
     "EXT_CONSTRUCTOR_KW_ARGS",
     "EXT_CONSTRUCTOR_POS_ARGS",
     "EXT_CONSTRUCTOR_SINGLE_ARG",
+    "EXT_DELTA_SNAPSHOT",
     "EXT_METHOD_SINGLE_ARG",
+    "EXT_NUMPY_ARRAY",
     "EXT_PYDANTIC_V2",
+    "ROWS",
     "SAFE",
+    "Apart",
     "Parts",
+    "address_of",
+    "apart_of_class",
+    "array_together",
     "assemble",
+    "check_address",
     "find_class",
+    "is_array",
     "is_model",
+    "is_storable",
     "model_together",
+    "only_sets_fields",
     "take_apart",
     "together_of_class",
 ]
@@ -75,8 +90,18 @@ EXT_METHOD_SINGLE_ARG: Final = 3
 EXT_PYDANTIC_V2: Final = 5
 """Code of an extension that holds the fields of a pydantic model."""
 
-Parts: TypeAlias = tuple[int, list[Any]]
-"""An extension before it is packed: its code, and the array [module, name, part(s), …]."""
+EXT_NUMPY_ARRAY: Final = 6
+"""Code of an extension that holds an array of numpy's."""
+
+EXT_DELTA_SNAPSHOT: Final = 7
+"""Code of an extension that holds nothing but the value of a snapshot (SD-10)."""
+
+Parts: TypeAlias = tuple[int, Any]
+"""An extension before it is packed: its code, and the array [module, name, part(s), …]; for the
+last two codes, what the table above says."""
+
+Apart: TypeAlias = Callable[[Any], Parts]
+"""How values of one type are taken apart."""
 
 OUR_MODULE: Final = types.__name__
 THEIR_MODULE: Final = "langgraph.types"
@@ -85,7 +110,7 @@ THEIR_MODULE: Final = "langgraph.types"
 
 # -------------------------------------------------------------------- the table
 
-_apart: dict[type, Callable[[Any], Parts]] = {}
+ROWS: dict[type, Apart] = {}
 """Type → how a value of exactly this type is taken apart."""
 
 SAFE: dict[tuple[str, str], Callable[..., Any]] = {}
@@ -107,7 +132,7 @@ def _row(
     def apart(value: Any) -> Parts:
         return code, [module, name, part(value)]
 
-    _apart[kind] = apart
+    ROWS[kind] = apart
     SAFE[module, name] = together or kind
 
 
@@ -157,13 +182,21 @@ _row(
     EXT_CONSTRUCTOR_POS_ARGS,
     lambda value: list(value.__getinitargs__()),
 )
-_row(
-    re.Pattern,
-    EXT_CONSTRUCTOR_POS_ARGS,
-    lambda value: [value.pattern, value.flags],
-    name="compile",
-    together=re.compile,
-)
+
+
+def _pattern_parts(value: re.Pattern[Any]) -> list[Any]:
+    if value.flags & re.DEBUG:
+        raise TypeError("a pattern with re.DEBUG prints when it is made; compile it without")
+    return [value.pattern, value.flags]
+
+
+def _pattern(text: str | bytes, flags: int) -> re.Pattern[Any]:
+    if flags & re.DEBUG:
+        raise ValueError("re.DEBUG prints, which data must not be able to do")
+    return re.compile(text, flags)
+
+
+_row(re.Pattern, EXT_CONSTRUCTOR_POS_ARGS, _pattern_parts, name="compile", together=_pattern)
 
 
 def _time_fields(value: datetime.time | datetime.datetime) -> dict[str, Any]:
@@ -220,11 +253,11 @@ def _path_apart(value: pathlib.PurePath) -> Parts:
     return EXT_CONSTRUCTOR_POS_ARGS, ["pathlib", kind.__name__, list(value.parts)]
 
 
-_apart[datetime.datetime] = _datetime_apart
+ROWS[datetime.datetime] = _datetime_apart
 SAFE["datetime", "datetime"] = datetime.datetime
-_apart[ZoneInfo] = _zone_apart
+ROWS[ZoneInfo] = _zone_apart
 SAFE["zoneinfo", "ZoneInfo"] = ZoneInfo
-_apart[deque] = _deque_apart
+ROWS[deque] = _deque_apart
 SAFE["collections", "deque"] = deque
 for _path in (
     pathlib.PurePosixPath,
@@ -232,7 +265,7 @@ for _path in (
     pathlib.PosixPath,
     pathlib.WindowsPath,
 ):
-    _apart[_path] = _path_apart
+    ROWS[_path] = _path_apart
     # "pathlib._local" is what Python 3.13 calls it, and the reference writes what Python says.
     SAFE["pathlib", _path.__name__] = SAFE["pathlib._local", _path.__name__] = _path
 
@@ -254,6 +287,9 @@ for _record in (
     SAFE[THEIR_MODULE, _record.__name__] = SAFE[OUR_MODULE, _record.__name__] = _record
 
 
+ROWS[_DeltaSnapshot] = lambda value: (EXT_DELTA_SNAPSHOT, value.value)
+
+
 # ------------------------------------------------------------------ taking apart
 
 
@@ -271,18 +307,19 @@ def take_apart(value: Any) -> Parts:
     TypeError: a `builtins.dict_keys` cannot be stored: it is not plain data, nor a dataclass, ...
     """
     kind: type = type(value)
-    apart = _apart.get(kind)
+    apart = ROWS.get(kind)
     if apart is None:
-        apart = _apart_of_class(kind)
-        # Each time, not only when the class is first met: in a notebook, a cell that is run
-        # again puts another class in its place.
-        _check_address(kind)
+        apart = apart_of_class(kind)
+        check_address(kind)
     return apart(value)
 
 
 @lru_cache(maxsize=1024)
-def _apart_of_class(cls: type[Any]) -> Callable[[Any], Parts]:
-    """How the values of a class without a row are taken apart (SD-11)."""
+def apart_of_class(cls: type[Any]) -> Apart:
+    """How the values of a class without a row are taken apart (SD-11).
+
+    Raises `TypeError` for a class whose values cannot be stored exactly.
+    """
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         return _named_tuple_apart(cls)
     if issubclass(cls, Enum):
@@ -291,12 +328,33 @@ def _apart_of_class(cls: type[Any]) -> Callable[[Any], Parts]:
         return _dataclass_apart(cls)
     if is_model(cls):
         return _model_apart(cls)
+    if is_array(cls):
+        return _array_apart
     raise TypeError(_why_not(cls))
+
+
+def is_storable(cls: type) -> bool:
+    """Whether this is a class of a user's whose values are stored by their parts.
+
+    >>> is_storable(int), is_storable(types.Interrupt)
+    (False, True)
+    """
+    return (
+        (issubclass(cls, tuple) and hasattr(cls, "_fields"))
+        or issubclass(cls, Enum)
+        or dataclasses.is_dataclass(cls)
+        or is_model(cls)
+    )
 
 
 def is_model(cls: type) -> bool:
     """Whether this is a class of pydantic's; it is never imported to find out."""
     return hasattr(cls, "__pydantic_validator__") and hasattr(cls, "model_fields")
+
+
+def is_array(cls: type) -> bool:
+    """Whether this is numpy's array; neither is numpy imported to find out."""
+    return cls.__module__ == "numpy" and cls.__qualname__ == "ndarray"
 
 
 def _why_not(cls: type) -> str:
@@ -316,8 +374,12 @@ def _why_not(cls: type) -> str:
     )
 
 
-def _check_address(cls: type) -> None:
-    """Raises `TypeError` if the class is not where it says it is."""
+def check_address(cls: type) -> None:
+    """Raises `TypeError` if the class is not where it says it is (SD-14).
+
+    To be asked for each value, not only when the class is first met: in a notebook, a cell that
+    is run again puts another class in its place.
+    """
     module = sys.modules.get(cls.__module__)
     found: Any = getattr(module, cls.__qualname__, None)
     if found is not cls:
@@ -331,19 +393,24 @@ def _check_address(cls: type) -> None:
         )
 
 
-def _address(cls: type) -> tuple[str, str]:
+def address_of(cls: type) -> tuple[str, str]:
+    """The module and name by which a class is called in stored data (SD-15).
+
+    >>> address_of(types.Interrupt)
+    ('langgraph.types', 'Interrupt')
+    """
     module = cls.__module__
     return (THEIR_MODULE if module == OUR_MODULE else module), cls.__qualname__
 
 
-def _named_tuple_apart(cls: Any) -> Callable[[Any], Parts]:
-    module, name = _address(cls)
+def _named_tuple_apart(cls: Any) -> Apart:
+    module, name = address_of(cls)
     fields: tuple[str, ...] = cls._fields
     return lambda value: (EXT_CONSTRUCTOR_KW_ARGS, [module, name, dict(zip(fields, value))])
 
 
-def _enum_apart(cls: type[Enum]) -> Callable[[Any], Parts]:
-    module, name = _address(cls)
+def _enum_apart(cls: type[Enum]) -> Apart:
+    module, name = address_of(cls)
 
     def apart(value: Enum) -> Parts:
         if cls(value.value) is not value:
@@ -353,8 +420,8 @@ def _enum_apart(cls: type[Enum]) -> Callable[[Any], Parts]:
     return apart
 
 
-def _dataclass_apart(cls: Any) -> Callable[[Any], Parts]:
-    module, name = _address(cls)
+def _dataclass_apart(cls: Any) -> Apart:
+    module, name = address_of(cls)
     if issubclass(cls, (str, int, float, bytes, list, dict, tuple, set, frozenset, deque)):
         raise TypeError(
             f"a `{module}.{name}` cannot be stored: it is a dataclass and a container at once, and "
@@ -367,16 +434,26 @@ def _dataclass_apart(cls: Any) -> Callable[[Any], Parts]:
             f"a `{module}.{name}` cannot be stored: its constructor needs {lost}, which no field "
             f"keeps. Keep it in a field, or give it a default"
         )
-    return lambda value: (
-        EXT_CONSTRUCTOR_KW_ARGS,
-        [module, name, {field: getattr(value, field) for field in fields}],
-    )
+
+    def apart(value: Any) -> Parts:
+        return EXT_CONSTRUCTOR_KW_ARGS, [module, name, {f: getattr(value, f) for f in fields}]
+
+    if not only_sets_fields(cls):
+        return apart
+
+    def apart_quickly(value: Any) -> Parts:
+        part = getattr(value, "__dict__", None)  # not a copy: it is packed at once
+        if part is None or tuple(part) != fields:
+            return apart(value)
+        return EXT_CONSTRUCTOR_KW_ARGS, [module, name, part]
+
+    return apart_quickly
 
 
-def _model_apart(cls: Any) -> Callable[[Any], Parts]:
+def _model_apart(cls: Any) -> Apart:
     """A model's fields, in the place where the reference has its dump; and behind them what a
     dump does not tell: which fields were set, what else it was given, and its private part."""
-    module, name = _address(cls)
+    module, name = address_of(cls)
     fields: tuple[str, ...] = tuple(cls.model_fields)
 
     def apart(value: Any) -> Parts:
@@ -384,13 +461,26 @@ def _model_apart(cls: Any) -> Callable[[Any], Parts]:
         own = state["__dict__"]
         rest = [
             sorted(state["__pydantic_fields_set__"]),
-            state["__pydantic_extra__"],
-            state["__pydantic_private__"],
+            state.get("__pydantic_extra__"),
+            state.get("__pydantic_private__"),
         ]
         part = {field: own[field] for field in fields if field in own}
         return EXT_PYDANTIC_V2, [module, name, part, "model_validate_json", rest]
 
     return apart
+
+
+def _array_apart(value: Any) -> Parts:
+    """What numpy needs to make the array again. The type of its items must be one that a short
+    text tells whole: not that of Python objects, nor one with fields."""
+    dtype = value.dtype
+    if not _is_plain_dtype(dtype) or type(value)(0, dtype.str).dtype != dtype or dtype.metadata:
+        raise TypeError(
+            f"an array of {dtype!r} cannot be stored: the text {dtype.str!r} does not lead back "
+            f"to this type. Store a list, or one array for each field"
+        )
+    order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
+    return EXT_NUMPY_ARRAY, [dtype.str, list(value.shape), order, value.tobytes(order)]
 
 
 def _parameters(cls: type) -> dict[str, bool]:
@@ -486,6 +576,63 @@ def _dataclass_together(cls: Any) -> Callable[[dict[str, Any]], Any]:
     return together
 
 
+def _fields(cls: Any) -> tuple[dataclasses.Field[Any], ...]:
+    """A dataclass's fields; none for another class."""
+    return dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+
+
+@lru_cache(maxsize=1024)
+def only_sets_fields(cls: Any) -> bool:
+    """Whether the constructor of a class takes its fields, sets them, and does nothing else.
+
+    So it is for most dataclasses: `dataclass` wrote the constructor, and nothing comes after it.
+    Then there is nothing to put right behind it. That `dataclass` wrote it is known by the name
+    of the function that it was made in; where Python has another name for that, no class is
+    thought to be of this kind.
+
+    >>> only_sets_fields(types.Overwrite), only_sets_fields(set)
+    (True, False)
+    """
+    fields = {field.name for field in _fields(cls)}
+    code = getattr(cls.__init__, "__code__", None)
+    return bool(
+        fields
+        and code is not None
+        and code.co_qualname == "__create_fn__.<locals>.__init__"
+        and fields == {*_parameters(cls)}
+        and not hasattr(cls, "__post_init__")
+        and cls.__new__ is object.__new__
+        and (cls.__setattr__ is object.__setattr__ or cls.__dataclass_params__.frozen)
+        and cls.__getattribute__ is object.__getattribute__
+        and all(_is_plain_attribute(getattr_static(cls, field, None)) for field in fields)
+    )
+
+
+def _is_plain_attribute(found: Any) -> bool:
+    """What a class has under the name of a field: a default, or a slot; but no property."""
+    return ismemberdescriptor(found) or not hasattr(type(found), "__set__")
+
+
+def array_together(dtype: str, shape: list[int], order: str, content: bytes) -> Any:
+    """An array of numpy's.
+
+    Raises `ModuleNotFoundError` where numpy is not installed, and `ValueError` for items that are
+    not plain, and if the bytes are not as many as the shape needs.
+    """
+    numpy = import_module("numpy")
+    kind = numpy.dtype(dtype)
+    if not _is_plain_dtype(kind):  # objects would be addresses in memory, taken from the data
+        raise ValueError(f"its items are of the type {dtype!r}")
+    if math.prod(shape) * kind.itemsize != len(content):
+        raise ValueError(f"{len(content)} bytes do not make the shape {shape}")
+    # A copy: what is read may be edited, and nobody else sees it.
+    return numpy.ndarray(shape, kind, content, order=order).copy(order)
+
+
+def _is_plain_dtype(dtype: Any) -> bool:
+    return not dtype.hasobject and dtype.fields is None and dtype.itemsize > 0
+
+
 def model_together(cls: Any, stored: dict[str, Any], rest: Any) -> Any:
     """A pydantic model as it was, without asking its validators: it was valid when it was stored.
 
@@ -496,17 +643,62 @@ def model_together(cls: Any, stored: dict[str, Any], rest: Any) -> Any:
     if rest is None:
         return cls.model_validate(stored)
     fields_set, extra, private = rest
-    _check_fields(stored, tuple(cls.model_fields))
+    if not isinstance(fields_set, list):
+        raise TypeError("its fields are not told as they should be")
+    fields = cls.model_fields
+    _check_fields(stored, tuple(fields))
+    if extra is not None:
+        _check_extra(cls, extra)
+    if strange := sorted(set(fields_set) - set(fields) - set(extra or ())):
+        raise TypeError(f"it has no field {strange} any more")
+    for name, info in fields.items():
+        if name not in stored:  # the class has it since
+            if info.is_required():
+                raise TypeError(f"it needs the field {name!r}, which was not stored")
+            stored[name] = info.get_default(call_default_factory=True, validated_data=stored)
     value = cls.__new__(cls)
     value.__setstate__(
         {
-            "__dict__": stored,
+            "__dict__": {name: stored[name] for name in fields},
             "__pydantic_fields_set__": set(fields_set),
             "__pydantic_extra__": extra,
-            "__pydantic_private__": private,
+            "__pydantic_private__": _private_part(cls, private),
         }
     )
     return value
+
+
+def _check_extra(cls: Any, extra: Any) -> None:
+    """Refuse what a model does not take besides its fields."""
+    if cls.model_config.get("extra") != "allow" or not isinstance(extra, dict):
+        raise TypeError("it takes nothing besides its fields")
+    if taken := [name for name in extra if not isinstance(name, str) or name in cls.model_fields]:
+        raise TypeError(f"it has fields called {taken}")
+
+
+def _private_part(cls: Any, private: Any) -> dict[str, Any] | None:
+    """The private attributes that a class has, with what was stored of them."""
+    declared: dict[str, Any] = cls.__private_attributes__
+    if not declared:
+        if private:
+            raise TypeError("it has no private attributes any more")
+        return None
+    if not isinstance(private, (dict, type(None))):
+        raise TypeError("its private attributes are not told as they should be")
+    stored = private or {}
+    _check_fields({name: 0 for name in stored if name not in declared}, tuple(declared))
+    part: dict[str, Any] = {}
+    for name, attribute in declared.items():
+        if name in stored:
+            part[name] = stored[name]
+        elif (default := attribute.get_default()) is not _undefined(attribute):
+            part[name] = default
+    return part
+
+
+def _undefined(attribute: Any) -> Any:
+    """Pydantic's sign for "no default", without importing pydantic to get it."""
+    return type(attribute)().default
 
 
 def _check_fields(stored: dict[str, Any], fields: tuple[str, ...]) -> None:

@@ -4,66 +4,100 @@
     dumps_typed(b"…")          ("bytes",     as it is)
     dumps_typed(bytearray())   ("bytearray", a copy)
     dumps_typed(other)         ("msgpack",   what `packing` makes of it)
+                               ("pickle",    what else there is, for those who ask for it)
 
-Two promises. **Exact or refused**: a value comes back with the same type and content,
+Three promises. **Exact or refused**: a value comes back with the same type and content,
 or it is refused with a `TypeError` when it is written (see `packing`).
 
 **Safe by default**: stored data is not trusted. A type that is named in it is imported
-and built only if it is known to be harmless, or if the caller has listed it. Whoever can
-write to the database must not be able to run code in the process that reads it.
+and built only if it is known to be harmless, or if somebody in this process has vouched for
+it. Whoever can write to the database must not be able to run code in the process that
+reads it. Three can vouch for a class: the caller, who lists it; a graph, whose schema names
+it (see `allowlist`); and the serializer itself, when it is given a value of it to write.
+
+**Refused when it is written**: the last of these is gone when the process ends, and the data
+is not. So a serializer that has been given a list holds to it in writing too. It says then
+what is missing, and not when the data is needed.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable
+import pickle
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal, TypeAlias
 
-from ormsgpack import OPT_NON_STR_KEYS, unpackb
-
+from minigraph.checkpoint.serde.base import UnknownTagError, UnreadableError
 from minigraph.checkpoint.serde.extensions import (
     EXT_CONSTRUCTOR_KW_ARGS,
     EXT_CONSTRUCTOR_POS_ARGS,
     EXT_CONSTRUCTOR_SINGLE_ARG,
+    EXT_DELTA_SNAPSHOT,
     EXT_METHOD_SINGLE_ARG,
+    EXT_NUMPY_ARRAY,
     EXT_PYDANTIC_V2,
     SAFE,
-    assemble,
+    address_of,
+    array_together,
     find_class,
+    is_array,
     model_together,
+    only_sets_fields,
     together_of_class,
 )
-from minigraph.checkpoint.serde.packing import pack
+from minigraph.checkpoint.serde.packing import Packer
+from minigraph.checkpoint.serde.types import _DeltaSnapshot
+from minigraph.checkpoint.serde.unpacking import Unpacker, damaged
 
 __all__ = [
     "EXT_CONSTRUCTOR_KW_ARGS",
     "EXT_CONSTRUCTOR_POS_ARGS",
     "EXT_CONSTRUCTOR_SINGLE_ARG",
+    "EXT_DELTA_SNAPSHOT",
     "EXT_METHOD_SINGLE_ARG",
+    "EXT_NUMPY_ARRAY",
     "EXT_PYDANTIC_V2",
     "InvalidModuleError",
     "JsonPlusSerializer",
 ]
 
+Address: TypeAlias = tuple[str, str]
+"""The module and the qualified name of a class."""
 
-class InvalidModuleError(Exception):
-    """Stored data names a type that it was not allowed to build."""
+
+class InvalidModuleError(UnreadableError):
+    """Stored data names a type that it was not allowed to build (SD-23)."""
+
+
+class _Unlisted:
+    """What `allowed_msgpack_modules` is when it is left out."""
+
+    def __repr__(self) -> str:
+        return "<what was written here>"
+
+
+_UNLISTED: Final = _Unlisted()
 
 
 class JsonPlusSerializer:
     """Values to bytes and back, exactly (SD-02).
 
     Args:
-        allowed_msgpack_modules: which types, beside those that are always safe, may be built
-            when they are found in data: classes, or pairs of module and class name.
-            Left out, or empty: none. ``True``: all; only for data that nobody else can write.
+        pickle_fallback: whether a value that has no exact form may be pickled, as a whole, and
+            such data be unpickled (SD-20). Unpickling runs whatever code the data asks for, so
+            this is for a store that nobody else can write to; unless a list is given as well,
+            all types are allowed then.
+        allowed_msgpack_modules: which types, beside those that are always safe, may be stored,
+            and built when they are found in data: classes, or pairs of module and class name.
+            Empty: none. ``True``: all; only for a store that nobody else can write to.
+            Left out: all may be stored, and those built that this object has stored itself.
             ``None``: none, and for reading what can be read: instead of an error, a type
             that is not allowed gives its parts as plain data, as it does in the reference
             (SD-22, SD-23).
 
     Always allowed: dates, times and time zones, UUID, Decimal, the containers and paths of
-    the standard library, IP addresses, patterns, and the records of `minigraph.types` (SD-24).
+    the standard library, IP addresses, patterns, arrays of numpy's, and the records of
+    `minigraph.types` (SD-24).
 
     >>> serializer = JsonPlusSerializer()
     >>> serializer.dumps_typed({"x": 1})
@@ -75,24 +109,61 @@ class JsonPlusSerializer:
     def __init__(
         self,
         *,
-        allowed_msgpack_modules: Iterable[tuple[str, str] | type] | Literal[True] | None = (),
+        pickle_fallback: bool = False,
+        allowed_msgpack_modules: (
+            Iterable[Address | type] | Literal[True] | _Unlisted | None
+        ) = _UNLISTED,
     ) -> None:
-        self._allow_all = allowed_msgpack_modules is True
-        self._give_parts = allowed_msgpack_modules is None
-        self._allowed: dict[tuple[str, str], type | None] = {}
-        if allowed_msgpack_modules is not True:
-            for entry in allowed_msgpack_modules or ():
-                if isinstance(entry, type):
-                    self._allowed[entry.__module__, entry.__qualname__] = entry
-                else:
-                    module, name = entry
-                    self._allowed[module, name] = None
+        if pickle_fallback and allowed_msgpack_modules is _UNLISTED:
+            allowed_msgpack_modules = True
+        self._pickles = pickle_fallback
+        self._allows_all = allowed_msgpack_modules is True
+        self._gives_parts = allowed_msgpack_modules is None
+        listed: Iterable[Address | type] | None = None
+        if allowed_msgpack_modules is None:
+            listed = ()
+        elif not isinstance(allowed_msgpack_modules, (bool, _Unlisted)):
+            listed = allowed_msgpack_modules
+        self._listed = None if listed is None else _addresses(listed)
+        # Classes that this process has vouched for; shared with the copies of this object.
+        self._vouched: dict[Address, type | None] = dict(self._listed or {})
+        self._makers: dict[tuple[int, str, str], Callable[..., Any]] = {}
+        self._quick: dict[str, tuple[str, type]] = {}
+        self._set_up()
+
+    def _set_up(self) -> None:
+        self._pack = Packer(self._permit).pack
+        self._unpack = Unpacker(self._build, self._quick).unpack
+
+    def with_msgpack_allowlist(
+        self, extra_allowlist: Iterable[Address | type]
+    ) -> JsonPlusSerializer:
+        """A copy that allows these types as well; the same object if it allows all (SD-25).
+
+        What is allowed here, `self` may read too: somebody has vouched for it.
+
+        >>> strict = JsonPlusSerializer(allowed_msgpack_modules=[])
+        >>> wider = strict.with_msgpack_allowlist([("colours", "Colour")])
+        """
+        if self._allows_all:
+            return self
+        extra = _addresses(extra_allowlist)
+        if self._listed is not None and extra.items() <= self._listed.items():
+            return self
+        wider = JsonPlusSerializer.__new__(type(self))
+        wider.__dict__.update(self.__dict__)
+        wider._listed = {**(self._listed or {}), **extra}
+        wider._set_up()
+        self._vouch(extra)
+        return wider
+
+    # ------------------------------------------------------------------ writing
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
         """The tag of the form, and `obj` in that form.
 
-        Raises `TypeError` for what cannot be stored exactly. The message names the type, says
-        where in `obj` it stands, and what to do (SD-13).
+        Raises `TypeError` for what cannot be stored exactly, and for a type that is not on the
+        list. The message names the type, says where in `obj` it stands, and what to do (SD-13).
 
         >>> JsonPlusSerializer().dumps_typed({"a": [memoryview(b"x")]})  # doctest: +ELLIPSIS
         Traceback (most recent call last):
@@ -105,113 +176,176 @@ class JsonPlusSerializer:
             return "bytes", obj
         if kind is bytearray:
             return "bytearray", bytes(obj)
-        return "msgpack", pack(obj)
+        try:
+            return "msgpack", self._pack(obj)
+        except TypeError as refused:
+            if not self._pickles:
+                raise
+            try:
+                return "pickle", pickle.dumps(obj)
+            except Exception as error:
+                raise TypeError(f"{refused} Nor can it be pickled: {error}.") from error
+
+    def _permit(self, cls: type) -> None:
+        """Asked before a class is stored for the first time."""
+        address = address_of(cls)
+        if self._allows_all or address in SAFE or is_array(cls):
+            return
+        if self._listed is not None and address not in self._listed:
+            module, name = address
+            raise TypeError(
+                f"a `{module}.{name}` cannot be stored, because the serializer may not build it "
+                f"again when it is read. Name the class in an annotation of the graph's state, or "
+                f"allow it: JsonPlusSerializer(allowed_msgpack_modules=[({module!r}, {name!r})])"
+            )
+        known = self._vouched.get(address)
+        if known is not cls and (known is not None or self._listed is None):
+            self._vouch({address: cls})
+
+    def _vouch(self, classes: dict[Address, type | None]) -> None:
+        self._vouched.update(classes)
+        self._makers.clear()
+        self._quick.clear()
+
+    # ------------------------------------------------------------------ reading
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
         """A new value, equal to the one that was stored.
 
-        Raises `InvalidModuleError` for a type that is not allowed, `ValueError` for one that
-        cannot be built (any more) and for damaged bytes, `NotImplementedError` for an unknown
-        tag. The message names the type and says what to do (SD-14).
+        Raises `UnreadableError`, which is a `ValueError`, for one that cannot be built (any more)
+        and for damaged bytes. Of its kinds, `InvalidModuleError` is for a type that is not
+        allowed, and `UnknownTagError` for a form that this serializer does not read. The message
+        names the type and says what to do (SD-14).
         """
         tag, content = data
         if tag == "msgpack":
-            try:
-                return unpackb(content, ext_hook=self._revive, option=OPT_NON_STR_KEYS)
-            except ValueError as error:
-                problem = _take_up(error)
-            raise problem
+            return self._unpack(content)
         if tag == "null":
             return None
         if tag == "bytes":
             return content
         if tag == "bytearray":
             return bytearray(content)
-        raise NotImplementedError(
-            f"Unknown serialization type: {tag!r}. It was written by another serializer; "
-            f"read it with that one."
-        )
+        if tag == "pickle" and self._pickles:
+            try:
+                return pickle.loads(content)
+            except Exception as error:
+                raise damaged(error) from error
+        hint = _HINTS.get(tag, _FOREIGN)
+        raise UnknownTagError(f"Unknown serialization type: {tag!r}. {hint}")
 
-    # ------------------------------------------------------------------ reading
-
-    def _revive(self, code: int, content: bytes) -> Any:
-        """Called by the C library for each extension; calls itself for the inner ones."""
+    def _build(self, code: int, parts: Any) -> Any:
+        """Make the value of an extension, if its type is one that may be built."""
+        if code == EXT_DELTA_SNAPSHOT:
+            return _DeltaSnapshot(parts)
+        if code == EXT_NUMPY_ARRAY:
+            parts = ("numpy", "ndarray", parts)
+        module, name, part, *more = parts
+        make = self._makers.get((code, module, name))
         try:
-            parts = unpackb(content, ext_hook=self._revive, option=OPT_NON_STR_KEYS)
-        except ValueError as error:
-            raise _put_down(_damaged(error)) from None
-        try:
-            return self._build(code, *parts)
-        except TypeError as error:  # not an array of module, name and parts
-            raise _put_down(_damaged(error)) from None
-        except BaseException as error:
-            _put_down(error)
-            raise
-
-    def _build(
-        self, code: int, module: str, name: str, part: Any, method: str = "", rest: Any = None
-    ) -> Any:
-        if code > EXT_METHOD_SINGLE_ARG and code != EXT_PYDANTIC_V2:
-            raise ValueError(f"This version cannot read values of extension code {code}.")
-        address = (module, name)
-        safe = SAFE.get(address)
-        allowed = safe is not None or self._allow_all or address in self._allowed
-        if code == EXT_METHOD_SINGLE_ARG:
-            # A method could be any function of the type's module; there is one that is needed.
-            allowed = (module, name, method) == ("datetime", "datetime", "fromisoformat")
-        if not allowed:
-            if self._give_parts:
-                return part
-            raise InvalidModuleError(_remedy(module, name, method))
-        try:
-            if safe is None:
-                cls = self._allowed.get(address) or find_class(module, name)
-                if code == EXT_PYDANTIC_V2:
-                    return model_together(cls, part, rest)
-                return together_of_class(cls)(part)
-            if code == EXT_METHOD_SINGLE_ARG:
-                return datetime.fromisoformat(part)
-            return assemble(code, safe, part)
+            make = make or self._find_maker(code, module, name)
+            return make(part, more) if more else make(part)
         except Exception as error:
-            if self._give_parts:
+            if self._gives_parts:
                 return part
-            raise ValueError(
+            if isinstance(error, UnreadableError):
+                raise
+            raise UnreadableError(
                 f"The stored `{module}.{name}` cannot be built: {error}. Was it moved, renamed or "
                 f"changed since? Bring back the old form, or read the data with "
                 f"JsonPlusSerializer(allowed_msgpack_modules=None), which gives its parts."
             ) from error
 
+    def _find_maker(self, code: int, module: str, name: str) -> Callable[..., Any]:
+        """What makes a value of this type from its parts, if the type is one that may be built.
 
-class _Failure(threading.local):
-    """Why an extension could not be built. The C library only says that one could not, so the
-    first error, which is the innermost, is put down here on its way up."""
+        It is remembered, unless a class has to be found by its name each time: in a notebook, a
+        cell that is run again puts another class in its place.
+        """
+        address = (module, name)
+        safe = SAFE.get(address)
+        cls: type | None = None
+        make: Callable[..., Any]
+        if code == EXT_METHOD_SINGLE_ARG:
+            make = _maker_by_method(module, name)
+            if safe is None:
+                return make
+        elif code == EXT_NUMPY_ARRAY:
+            make = _array
+        elif safe and code in _MAKERS:
+            make = _MAKERS[code](safe)
+        elif code not in _MAKERS and code != EXT_PYDANTIC_V2:
+            raise UnreadableError(f"This version cannot read values of extension code {code}.")
+        elif not self._allows_all and address not in self._vouched:
+            raise InvalidModuleError(
+                f"Stored data names the type `{module}.{name}`, which is not on the list of types "
+                f"that may be built. If you know it and trust those who write to the store, name "
+                f"it in an annotation of the graph's state, or allow it: "
+                f"JsonPlusSerializer(allowed_msgpack_modules=[({module!r}, {name!r})])."
+            )
+        else:
+            cls = self._vouched.get(address)
+            if cls is None:
+                return _maker_of_class(code, find_class(module, name))
+            make = _maker_of_class(code, cls)
+            if code == EXT_CONSTRUCTOR_KW_ARGS and only_sets_fields(cls):
+                self._quick[name] = module, cls
+        self._makers[code, module, name] = make
+        return make
 
-    cause: BaseException | None = None
+
+def _addresses(entries: Iterable[Address | type]) -> dict[Address, type | None]:
+    """Address → the class, where it was given as one."""
+    found: dict[Address, type | None] = {}
+    for entry in entries:
+        if isinstance(entry, type):
+            found[address_of(entry)] = entry
+        else:
+            module, name = entry
+            found[module, name] = None
+    return found
 
 
-_failure = _Failure()
+_MAKERS: Final[dict[int, Callable[[Callable[..., Any]], Callable[[Any], Any]]]] = {
+    EXT_CONSTRUCTOR_SINGLE_ARG: lambda kind: kind,
+    EXT_CONSTRUCTOR_POS_ARGS: lambda kind: lambda part: kind(*part),
+    EXT_CONSTRUCTOR_KW_ARGS: lambda kind: lambda part: kind(**part),
+}
+"""Code → how the parts of a safe type are given to it."""
 
 
-def _put_down(error: BaseException) -> BaseException:
-    if _failure.cause is None:
-        _failure.cause = error
-    return error
+def _maker_of_class(code: int, cls: type) -> Callable[..., Any]:
+    if code != EXT_PYDANTIC_V2:
+        return together_of_class(cls)
+
+    def make(part: Any, more: list[Any]) -> Any:
+        return model_together(cls, part, more[1] if len(more) > 1 else None)
+
+    return make
 
 
-def _take_up(error: ValueError) -> BaseException:
-    cause, _failure.cause = _failure.cause, None
-    return cause or _damaged(error)
+def _array(part: list[Any]) -> Any:
+    return array_together(*part)
 
 
-def _damaged(error: Exception) -> ValueError:
-    return ValueError(f"The stored bytes are damaged, or were not written here: {error}.")
+def _maker_by_method(module: str, name: str) -> Callable[..., Any]:
+    def make(part: str, more: list[Any]) -> Any:
+        # A method could be any function of the type's module; there is one that is needed.
+        if (module, name, *more) != ("datetime", "datetime", "fromisoformat"):
+            raise InvalidModuleError(
+                f"Stored data asks for a call of `{module}.{name}.{more[0]}`, which is never made."
+            )
+        return datetime.fromisoformat(part)
+
+    return make
 
 
-def _remedy(module: str, name: str, method: str) -> str:
-    if method:
-        return f"Stored data asks for a call of `{module}.{name}.{method}`, which is never made."
-    return (
-        f"Stored data names the type `{module}.{name}`, which is not on the list of types that may "
-        f"be built. If you know it and trust those who write to the store, allow it: "
-        f"JsonPlusSerializer(allowed_msgpack_modules=[({module!r}, {name!r})])."
-    )
+_FOREIGN: Final = "It was written by another serializer; read it with that one."
+
+_HINTS: Final = {
+    "pickle": "The value was pickled, and to unpickle it is to run what is in it. If nobody else "
+    "can write to the store, read it with JsonPlusSerializer(pickle_fallback=True).",
+    "json": "It was written long ago, by a version that stored text. Read it with the reference, "
+    "and store it again.",
+}
+"""Tag → what to do about it, where more is known than that it is not ours."""

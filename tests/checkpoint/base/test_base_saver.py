@@ -20,12 +20,15 @@ SYNC = {
     "put": (CONFIG, CHECKPOINT, {}, {}),
     "put_writes": (CONFIG, [], "task"),
     "delete_thread": ("t",),
+    "delete_for_runs": (["r"],),
+    "copy_thread": ("t", "u"),
+    "prune": (["t"],),
 }
 
 
 @pytest.mark.parametrize("method", SYNC)
 def test_the_base_class_stores_nothing(method: str) -> None:
-    """SV-01: the error names the method that a subclass must write."""
+    """SV-01, SV-02: the error names the method that a subclass must write."""
     missing = "get_tuple" if method == "get" else method
     with pytest.raises(NotImplementedError, match=rf"BaseCheckpointSaver has no {missing}\(\)"):
         getattr(BaseCheckpointSaver(), method)(*SYNC[method])
@@ -33,7 +36,7 @@ def test_the_base_class_stores_nothing(method: str) -> None:
 
 @pytest.mark.parametrize("method", SYNC)
 def test_nor_do_its_async_twins(method: str) -> None:
-    """SV-01."""
+    """SV-01, SV-02."""
 
     async def call() -> None:
         result = getattr(BaseCheckpointSaver(), f"a{method}")(*SYNC[method])

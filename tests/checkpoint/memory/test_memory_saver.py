@@ -176,9 +176,10 @@ def test_a_serializer_can_be_given() -> None:
 )
 def test_an_error_in_reading_names_channel_and_thread(where: str, values: Any, writes: Any) -> None:
     """SD-14."""
-    saver = InMemorySaver(serde=JsonPlusSerializer())
+    saver = InMemorySaver()
     put(saver, 1, values=values)
     saver.put_writes(at(1), writes, "task")
+    saver.serde = JsonPlusSerializer()
     for read in (lambda: saver.get_tuple(at()), lambda: list(saver.list(at()))):
         with pytest.raises(InvalidModuleError, match="Note") as caught:
             read()
@@ -465,6 +466,38 @@ def test_ctrl_c_right_after_a_row_is_set(
     assert state.values == {"log": log}
     assert state.next == ((following,) if following else ())
     assert way.invoke(graph, None, at()) == {"log": ["in", "a", "b"]}
+
+
+def test_nothing_is_left_over_of_what_is_pruned() -> None:
+    """SV-62, SV-20: values stay as long as some checkpoint lists them, and no longer."""
+    saver = InMemorySaver()
+    put(saver, 1, values={"a": 1, "b": 1})
+    put(saver, 2, values={"a": 2, "b": 2})
+    saver.put_writes(at(1), [("a", 1)], "task")
+    saver.put_writes(at(2), [("a", 2)], "task")
+    saver.prune(["t"])
+    assert [*saver.storage["t"][""]] == [checkpoint(2)["id"]]
+    assert {(key[2], key[3]) for key in saver.blobs} == {("a", 2), ("b", 2)}
+    assert {key[2] for key in saver.writes} == {checkpoint(2)["id"]}
+    saver.copy_thread("t", "u")
+    saver.prune(["t"], strategy="delete")
+    assert {key[0] for key in [*saver.blobs, *saver.writes]} == {"u"}
+    saver.delete_thread("u")
+    assert saver.storage == saver.blobs == saver.writes == {}
+
+
+def test_rows_deleted_by_hand_are_not_copied() -> None:
+    """SV-61, SV-22."""
+    saver = InMemorySaver()
+    put(saver, 1, values={"a": 1, "b": 1})
+    saver.put_writes(at(1), [("a", 1)], "task")
+    saver.blobs.pop(next(key for key in saver.blobs if key[2] == "b"))
+    saver.writes.clear()
+    saver.copy_thread("t", "u")
+    found = saver.get_tuple({"configurable": {"thread_id": "u"}})
+    assert found
+    assert found.checkpoint["channel_values"] == {"a": 1}
+    assert found.pending_writes == []
 
 
 def interrupt(code: CodeType, lines: int, function: Callable[[], Any]) -> bool:

@@ -21,9 +21,11 @@ from minigraph.checkpoint.serde.extensions import (
     SAFE,
     assemble,
     find_class,
+    only_sets_fields,
     take_apart,
     together_of_class,
 )
+from minigraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from minigraph.types import Command, Interrupt, Overwrite, PregelTask, Send, StateUpdate
 
 HERE = __name__
@@ -408,6 +410,76 @@ def test_a_dataclass_has_the_fields_that_were_stored(value: Any) -> None:
     back = together_of_class(type(value))(take_apart(value)[1][2])
     assert type(back) is type(value)
     assert back == value
+
+
+class Doubles:
+    """A descriptor that changes what is set, and keeps it under the name of the field."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return 0 if instance is None else instance.__dict__[self.name]
+
+    def __set__(self, instance: Any, value: int) -> None:
+        instance.__dict__[self.name] = value * 2
+
+
+@dataclasses.dataclass
+class WithDescriptor:
+    a: int = Doubles()  # type: ignore[assignment]  # as descriptors in dataclasses are
+
+
+@dataclasses.dataclass
+class OwnSetattr:
+    a: int
+
+    def __setattr__(self, name: str, value: int) -> None:
+        super().__setattr__(name, value * 2)
+
+
+@dataclasses.dataclass(slots=True)
+class Slots:
+    a: int
+    b: int = 2
+
+
+@dataclasses.dataclass
+class Late(Point):
+    c: int = dataclasses.field(default=3, init=False)
+
+
+@pytest.mark.parametrize(
+    ("cls", "expected"),
+    [
+        (Point, True),
+        (Slots, True),
+        (Summed, False),
+        (Frozen, False),
+        (OwnInit, False),
+        (WithDescriptor, False),
+        (OwnSetattr, False),
+        (Late, False),
+        (NeedsMore, False),
+        (Pair, False),
+        (Color, False),
+        (dict, False),
+    ],
+)
+def test_which_constructors_do_nothing_but_set_the_fields(cls: type, expected: bool) -> None:
+    """SD-12: only behind such a one is nothing put right."""
+    assert only_sets_fields(cls) is expected
+
+
+@pytest.mark.parametrize("value", [Slots(1), Late(1), OwnSetattr(3), Point(1)])
+def test_what_is_read_is_what_was_written(value: Any) -> None:
+    """SD-12: through the serializer, which takes the short way where it can."""
+    serializer = JsonPlusSerializer()
+    for _ in range(2):
+        value.__dict__.update(extra=1) if hasattr(value, "__dict__") else None
+        back = serializer.loads_typed(serializer.dumps_typed(value))
+        assert type(back) is type(value)
+        assert back == value
 
 
 def test_a_field_that_was_changed_later_is_kept() -> None:

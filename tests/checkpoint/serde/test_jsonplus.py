@@ -16,16 +16,19 @@ import threading
 import types as pytypes
 import uuid
 import zoneinfo
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ormsgpack import Ext, packb
 
+from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.checkpoint.serde import types as serde_types
-from minigraph.checkpoint.serde.base import SerializerProtocol
+from minigraph.checkpoint.serde.base import SerializerProtocol, UnknownTagError, UnreadableError
 from minigraph.checkpoint.serde.jsonplus import InvalidModuleError, JsonPlusSerializer
+from minigraph.checkpoint.serde.types import _DeltaSnapshot
+from minigraph.graph import START, StateGraph
 from minigraph.types import Command, Interrupt, Overwrite, PregelTask, Send, StateSnapshot
 
 SAFE = JsonPlusSerializer()
@@ -295,9 +298,11 @@ def test_a_stored_bytearray_is_a_copy() -> None:
 
 @pytest.mark.parametrize("tag", ["zzz", "pickle", "json", ""])
 def test_an_unknown_tag_is_an_error(tag: str) -> None:
-    """SD-02."""
-    with pytest.raises(NotImplementedError, match=f"Unknown serialization type: '{tag}'"):
+    """SD-02, SD-20, SD-21: the reference's, and one of the family of those that cannot be read."""
+    with pytest.raises(NotImplementedError, match=f"Unknown serialization type: '{tag}'") as caught:
         SAFE.loads_typed((tag, b""))
+    assert isinstance(caught.value, UnknownTagError)
+    assert isinstance(caught.value, UnreadableError)
 
 
 def test_it_is_a_serializer() -> None:
@@ -362,7 +367,7 @@ def test_types_of_the_standard_library_need_no_permission() -> None:
 def test_a_users_type_needs_permission(value: Any, place: str) -> None:
     """SD-22, SD-23: refused, naming the type and the remedy; and the remedy works."""
     cls = type(value)
-    data = SAFE.dumps_typed(value if place == "alone" else {"a": [{"b": value}]})
+    data = OPEN.dumps_typed(value if place == "alone" else {"a": [{"b": value}]})
     remedy = f"allowed_msgpack_modules=[({__name__!r}, {cls.__qualname__!r})]"
     with pytest.raises(InvalidModuleError, match=re.escape(remedy)):
         SAFE.loads_typed(data)
@@ -398,7 +403,7 @@ class Tripwire:
 @pytest.mark.parametrize("allowed", [(), None, [("other", "Tripwire")], [Point]])
 def test_nothing_is_built_that_was_not_allowed(wrap: Any, allowed: Any) -> None:
     """SD-22, SD-23: wherever it stands, however the list was given."""
-    data = SAFE.dumps_typed(wrap(Tripwire(7)))
+    data = OPEN.dumps_typed(wrap(Tripwire(7)))
     BUILT.clear()
     strict = JsonPlusSerializer(allowed_msgpack_modules=allowed)
     if allowed is None:
@@ -421,7 +426,7 @@ def test_none_gives_the_parts_of_what_is_not_allowed() -> None:
         "day": dt.date(2020, 1, 1),
         "set": {Frozen(1)},
     }
-    assert LENIENT.loads_typed(SAFE.dumps_typed(value)) == {
+    assert LENIENT.loads_typed(OPEN.dumps_typed(value)) == {
         "x": {"x": 1, "y": [2]},
         "colour": "r",
         "pair": {"a": 1, "b": 7},
@@ -539,12 +544,19 @@ def test_damaged_bytes_are_an_error(content: bytes) -> None:
     assert SAFE.loads_typed(("msgpack", b"\x01")) == 1
 
 
-@pytest.mark.parametrize("code", [4, 6, 7, 100])
+@pytest.mark.parametrize("code", [-1, 4, 8, 100])
 def test_a_code_of_another_version_is_an_error(code: int) -> None:
-    with pytest.raises(ValueError, match=f"cannot read values of extension code {code}"):
-        SAFE.loads_typed(ext(code, "m", "N", {}))
-    with pytest.raises(ValueError, match="damaged"):
-        SAFE.loads_typed(("msgpack", packb(Ext(7, packb(1)))))
+    """SD-14."""
+    with pytest.raises(UnreadableError, match=f"cannot read values of extension code {code}"):
+        SAFE.loads_typed(("msgpack", b"\xc7\x06" + bytes([code % 256]) + packb(["m", "N", {}])))
+
+
+def test_a_snapshot_of_a_channel() -> None:
+    """SD-10: code 7, and nothing but the value; its type shows whether it is one."""
+    for value in ([1, {2}], {1: (2,)}, None, bytearray(b"x")):
+        tag, content = SAFE.dumps_typed([_DeltaSnapshot(value)])
+        assert same(SAFE.loads_typed((tag, content)), [_DeltaSnapshot(value)])
+    assert SAFE.dumps_typed(_DeltaSnapshot([1])) == ("msgpack", packb(Ext(7, packb([1]))))
 
 
 def test_errors_of_threads_are_kept_apart() -> None:
@@ -577,6 +589,172 @@ def test_reading_again_gives_another_value() -> None:
     first = SAFE.loads_typed(data)
     first["a"].append(2)
     assert SAFE.loads_typed(data) == {"a": [1]}
+
+
+# ------------------------------------------------- refused when written, not when too late
+
+
+STRICT = JsonPlusSerializer(allowed_msgpack_modules=[])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Point(1), Frozen(1), Pair(1), Color.RED, Outer.Inner.DEEP, {Color.RED: 1}, {1: [Point(1)]}],
+    ids=repr,
+)
+def test_what_is_not_on_the_list_is_refused_when_it_is_written(value: Any) -> None:
+    """SD-22: naming the type, where it stands, and the remedy; and the remedy works."""
+    for serializer in (STRICT, LENIENT, JsonPlusSerializer(allowed_msgpack_modules=[Tripwire])):
+        with pytest.raises(TypeError, match=r"value\['a'\].* may not build it again") as caught:
+            serializer.dumps_typed({"a": value})
+    found = re.search(r"allowed_msgpack_modules=(\[.*\])\)", str(caught.value))
+    assert found
+    (address,) = eval(found[1])
+    listed = JsonPlusSerializer(allowed_msgpack_modules=[address])
+    assert same(listed.loads_typed(listed.dumps_typed({"a": value})), {"a": value})
+
+
+def test_safe_types_are_never_refused() -> None:
+    """SD-22, SD-24."""
+    for value in (*BETTER.values(), Command(goto="x"), [Interrupt(Send("a", {1}))]):
+        for serializer in (STRICT, LENIENT):
+            assert same(serializer.loads_typed(serializer.dumps_typed(value)), value)
+
+
+def test_a_serializer_builds_what_it_has_written_itself() -> None:
+    """SD-22: without a list; another one, or another process, does not know."""
+    serializer = JsonPlusSerializer()
+    data = serializer.dumps_typed([Point(1), Color.RED])
+    assert serializer.loads_typed(data) == [Point(1), Color.RED]
+    with pytest.raises(InvalidModuleError, match="Point"):
+        JsonPlusSerializer().loads_typed(data)
+    with pytest.raises(InvalidModuleError, match="Frozen"):
+        serializer.loads_typed(OPEN.dumps_typed(Frozen(1)))
+
+
+def test_a_class_that_is_defined_again_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SD-22: in a notebook; what was remembered of the old one is forgotten."""
+    serializers = [JsonPlusSerializer(), JsonPlusSerializer(allowed_msgpack_modules=[Point])]
+    data = OPEN.dumps_typed(Point(1))
+    for serializer in serializers:
+        serializer.dumps_typed(Point(1))
+        assert type(serializer.loads_typed(data)) is Point
+    again: Any = dataclasses.make_dataclass("Point", ["x", "y"], namespace={"__module__": __name__})
+    monkeypatch.setattr(sys.modules[__name__], "Point", again)
+    for serializer in serializers:
+        serializer.dumps_typed(again(1, 2))
+        assert type(serializer.loads_typed(data)) is again
+
+
+def test_a_wider_copy() -> None:
+    """SD-25: it allows more; its original may read that, too, and still not write it."""
+    strict = JsonPlusSerializer(allowed_msgpack_modules=[Color])
+    wider = strict.with_msgpack_allowlist([Point, (__name__, "Pair")])
+    value = [Point(1), Color.RED, Pair(1)]
+    data = wider.dumps_typed(value)
+    assert wider is not strict
+    assert wider.loads_typed(data) == strict.loads_typed(data) == value
+    with pytest.raises(TypeError, match="Point"):
+        strict.dumps_typed(value)
+    assert strict.with_msgpack_allowlist([Color]) is strict
+    assert OPEN.with_msgpack_allowlist([Point]) is OPEN
+
+
+def test_a_list_for_a_serializer_that_had_none() -> None:
+    """SD-25: from then on it is the list that counts; what was written is known."""
+    loose = JsonPlusSerializer()
+    data = loose.dumps_typed(Color.RED)
+    listed = loose.with_msgpack_allowlist([Point])
+    assert listed.loads_typed(data) is Color.RED
+    with pytest.raises(TypeError, match="Color"):
+        listed.dumps_typed(Color.RED)
+
+
+def test_lenient_stays_lenient() -> None:
+    """SD-23, SD-25."""
+    wider = LENIENT.with_msgpack_allowlist([Color])
+    assert wider.loads_typed(OPEN.dumps_typed([Color.RED, Point(1)])) == [
+        Color.RED,
+        {"x": 1, "y": 0},
+    ]
+
+
+# --------------------------------------------------------------------- pickle
+
+
+class Plain:
+    """Not data, for msgpack."""
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plain) and self.x == other.x
+
+
+PICKLING = JsonPlusSerializer(pickle_fallback=True)
+
+
+@pytest.mark.parametrize(
+    "value", [Plain(1), {"a": [Plain(1)], "t": (1,)}, collections.defaultdict(list)]
+)
+def test_what_has_no_form_is_pickled_whole(value: Any) -> None:
+    """A8, SD-20: if that is asked for."""
+    with pytest.raises(TypeError, match="cannot be stored"):
+        SAFE.dumps_typed(value)
+    tag, content = PICKLING.dumps_typed(value)
+    assert tag == "pickle"
+    assert same(PICKLING.loads_typed((tag, content)), value)
+
+
+class Holds(TypedDict):
+    odd: Any
+
+
+def test_a_saver_that_pickles() -> None:
+    """A8: a graph's state may be anything then; without the flag the run fails."""
+
+    def run(saver: InMemorySaver) -> Any:
+        builder = StateGraph(Holds).add_node("n", lambda state: {"odd": Plain(1)})
+        graph = builder.add_edge(START, "n").compile(checkpointer=saver)
+        config: Any = {"configurable": {"thread_id": "1"}}
+        graph.invoke({"odd": None}, config)
+        return graph.get_state(config).values
+
+    assert run(InMemorySaver(serde=PICKLING)) == {"odd": Plain(1)}
+    with pytest.raises(TypeError, match="Plain` cannot be stored"):
+        run(InMemorySaver())
+
+
+def test_what_has_a_form_is_not_pickled() -> None:
+    """SD-20: and every class is allowed, since whoever reads pickles trusts the store."""
+    data = PICKLING.dumps_typed([Point(1), {Color.RED}])
+    assert data[0] == "msgpack"
+    assert JsonPlusSerializer(pickle_fallback=True).loads_typed(data) == [Point(1), {Color.RED}]
+    listed = JsonPlusSerializer(pickle_fallback=True, allowed_msgpack_modules=[Color])
+    assert listed.dumps_typed(Color.RED)[0] == "msgpack"
+    assert listed.dumps_typed(Point(1))[0] == "pickle"
+
+
+def test_a_pickle_is_not_touched_unless_that_was_asked_for() -> None:
+    """SD-20: to unpickle is to run what is in it."""
+    for serializer in (SAFE, OPEN, LENIENT):
+        with pytest.raises(
+            UnknownTagError, match=r"'pickle'.* read it with .*pickle_fallback=True"
+        ):
+            serializer.loads_typed(PICKLING.dumps_typed(Plain(1)))
+
+
+def test_what_cannot_even_be_pickled() -> None:
+    """SD-20: both reasons are told."""
+    with pytest.raises(TypeError, match=r"`_thread.lock` cannot be stored.* Nor can it be pickled"):
+        PICKLING.dumps_typed([threading.Lock()])
+
+
+def test_a_damaged_pickle() -> None:
+    """SD-14: one family of errors."""
+    with pytest.raises(UnreadableError, match="damaged"):
+        PICKLING.loads_typed(("pickle", b"\x80\x04."))
 
 
 # ------------------------------------------------------ the reference as a witness

@@ -10,7 +10,9 @@ import pytest
 from ormsgpack import OPT_NON_STR_KEYS, packb, unpackb
 
 from minigraph.checkpoint.serde import packing
-from minigraph.checkpoint.serde.packing import pack
+from minigraph.checkpoint.serde.extensions import ROWS
+from minigraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from minigraph.checkpoint.serde.packing import Packer, pack
 
 
 class Color(enum.Enum):
@@ -26,13 +28,13 @@ class Box:
 def careful_calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The values that were packed carefully."""
     seen: list[Any] = []
-    careful = packing._pack_carefully
+    careful = Packer._pack_carefully
 
-    def watch(value: Any) -> bytes:
+    def watch(packer: Packer, value: Any) -> bytes:
         seen.append(value)
-        return careful(value)
+        return careful(packer, value)
 
-    monkeypatch.setattr(packing, "_pack_carefully", watch)
+    monkeypatch.setattr(Packer, "_pack_carefully", watch)
     return seen
 
 
@@ -136,7 +138,7 @@ def nested(levels: int, innermost: Any = 1) -> Any:
 
 
 def test_depth() -> None:
-    """255 levels are packed, quickly and carefully; more are refused, and so are circles."""
+    """SD-12: 255 levels are packed, quickly and carefully; more are refused, and so are circles."""
     assert unpackb(pack(nested(255))) == nested(255)
     careful = pack(nested(253, {1: 2}))
     assert unpackb(careful, option=OPT_NON_STR_KEYS) == nested(253, {1: 2})
@@ -147,6 +149,25 @@ def test_depth() -> None:
     for value in (nested(256), nested(300, {1: 2}), circle, in_tuple):
         with pytest.raises(TypeError, match="nested too deeply to be stored, or contains itself"):
             pack(value)
+
+
+def test_extensions_in_extensions() -> None:
+    """SD-12: deep ones are packed carefully, and read again; those too deep are refused."""
+    serializer = JsonPlusSerializer()
+    for levels in (1, 4, 5, 100):
+        value: Any = {1: 2}
+        for _ in range(levels):
+            value = (value,)
+        assert serializer.loads_typed(serializer.dumps_typed(value)) == value
+    wide: Any = 1
+    for _ in range(4):  # as deep as what is packed quickly can be
+        wide = (nested(250, wide),)
+    data = serializer.dumps_typed(nested(250, wide))
+    assert serializer.dumps_typed(serializer.loads_typed(data)) == data  # too deep to compare
+    for _ in range(300):
+        value = (value,)
+    with pytest.raises(TypeError, match="nested too deeply"):
+        pack(value)
 
 
 @pytest.mark.parametrize(
@@ -192,13 +213,13 @@ def test_an_interruption_is_no_reason_to_pack_carefully(
     interruption = kind("now")
     pressed = [interruption]
 
-    def take_apart(value: Any) -> Any:
+    def set_apart(value: Any) -> Any:
         if value == {1} and pressed:
             raise pressed.pop()
         return original(value)
 
-    original = packing.take_apart
-    monkeypatch.setattr(packing, "take_apart", take_apart)
+    original = ROWS[set]
+    monkeypatch.setitem(ROWS, set, set_apart)
     with pytest.raises(kind) as caught:
         pack(value)
     assert caught.value is interruption
@@ -208,15 +229,14 @@ def test_an_interruption_is_no_reason_to_pack_carefully(
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_while_the_c_library_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_the_c_library_is_at_work() -> None:
     """It strikes at the callback's first line, before anything there could take note of it."""
 
     def early(value: Any) -> Any:
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(packing, "_quick_extension", early)
     with pytest.raises(KeyboardInterrupt):
-        pack([1, {1}])
+        Packer()._packing_with(early)([1, {1}])
 
 
 def test_an_error_leaves_nothing_behind() -> None:
@@ -224,5 +244,5 @@ def test_an_error_leaves_nothing_behind() -> None:
     for _ in range(2):
         with pytest.raises(TypeError, match=r"`builtins\.object` cannot be stored"):
             pack([(object(),)])
-        assert vars(packing._callback) == {}
+        assert vars(packing._noted) == {}
         assert pack({True: 1}) == b"\x81\xc3\x01"

@@ -111,3 +111,55 @@ def test_each_package_reads_the_others_models() -> None:
         warnings.simplefilter("ignore")
         assert ALL.loads_typed(theirs.dumps_typed(Inner(n=3))) == Inner(n=3)
         assert theirs.loads_typed(ALL.dumps_typed(Inner(n=3))) == Inner(n=3)
+
+
+class Changed(pydantic.BaseModel):
+    """As it is now; `x` is all that it had when it was stored."""
+
+    x: int = 1
+    tags: list[int] = pydantic.Field(default_factory=lambda: [7])
+    _count: int = pydantic.PrivateAttr(3)
+    _unset: int
+
+
+class Needy(pydantic.BaseModel):
+    x: int
+    new: int
+
+
+class Tree(pydantic.RootModel[dict[str, int]]):
+    pass
+
+
+def test_what_a_class_has_since_got_its_default() -> None:
+    """SD-14: fields and private attributes; and a field without a default is an error."""
+    model = model_together(Changed, {"x": 2}, [["x"], None, None])
+    assert model == Changed(x=2, tags=[7])
+    assert (model.tags, model._count, model.model_fields_set) == ([7], 3, {"x"})
+    with pytest.raises(TypeError, match="it needs the field 'new', which was not stored"):
+        model_together(Needy, {"x": 1}, [["x"], None, None])
+
+
+def test_a_root_model() -> None:
+    """SD-12: it has one field and nothing else."""
+    assert round_trip(Tree({"a": 1})) == Tree({"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("cls", "stored", "rest"),
+    [
+        (Inner, {"n": 1}, [["n"], {"evil": 1}, None]),  # it takes nothing besides its fields
+        (Open, {"x": 1}, [["x"], {"x": 9}, None]),  # that is a field
+        (Open, {"x": 1}, [["x"], "abc", None]),
+        (Open, {"x": 1}, [["x"], {5: 1}, None]),
+        (Inner, {"n": 1}, [["n", "z"], None, None]),
+        (Inner, {"n": 1}, ["n", None, None]),
+        (Inner, {"n": 1}, [["n"], None, {"_evil": 1}]),
+        (Model, {"x": 1}, [["x"], None, {"_evil": 1}]),
+        (Model, {"x": 1}, [["x"], None, 5]),
+    ],
+)
+def test_crafted_models_are_refused(cls: Any, stored: Any, rest: Any) -> None:
+    """SD-22: data sets what the class has, and nothing else."""
+    with pytest.raises(TypeError):
+        model_together(cls, stored, rest)

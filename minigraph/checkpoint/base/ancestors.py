@@ -1,0 +1,63 @@
+"""Which old checkpoints are still needed by newer ones?
+
+Mostly none: a checkpoint holds the whole state, and what came before it is history. But there
+is a kind of channel, written by the reference, whose value is not stored with each checkpoint.
+It is made again from the writes that hang on the checkpoints before it, back to the
+last one that has the value:
+
+    1 ◀── 2 ◀── 3 ◀── 4        value at 4 = value at 2, and the writes of 2 and of 3
+          ▲     │
+        value  no value        so who removes 2 or 3 has silently emptied 4
+
+Such channels are counted in the metadata of each checkpoint (`COUNTERS`), which is how they
+are told from channels that are merely empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, Final
+
+from minigraph.checkpoint.base.records import CheckpointTuple, get_checkpoint_id
+
+__all__ = ["COUNTERS", "still_needed"]
+
+COUNTERS: Final = "counters_since_delta_snapshot"
+"""The metadata's entry: channel → how long ago its value was stored."""
+
+
+def still_needed(
+    doomed: Collection[str],
+    survivors: Iterable[str],
+    read: Callable[[str], CheckpointTuple | None],
+) -> set[str]:
+    """Those of `doomed` that a survivor cannot do without, though it need not know (SV-63).
+
+    Args:
+        doomed: ids of checkpoints, of one thread and namespace, that are to be removed.
+        survivors: ids of those that stay.
+        read: the checkpoint of an id.
+    """
+    needed: set[str] = set()
+    for checkpoint_id in survivors if doomed else ():
+        here = read(checkpoint_id)
+        missing = _kept_in_writes(here) if here else set()
+        while missing and here and here.parent_config:
+            parent_id = get_checkpoint_id(here.parent_config) or ""
+            here = read(parent_id)
+            if parent_id in doomed:
+                needed.add(parent_id)
+            if here:
+                missing -= here.checkpoint["channel_values"].keys()
+    return needed
+
+
+def _kept_in_writes(found: CheckpointTuple) -> set[str]:
+    """The channels that have been written, and whose value is not stored here."""
+    metadata: Any = found.metadata
+    checkpoint = found.checkpoint
+    return {
+        channel
+        for channel in metadata.get(COUNTERS) or ()
+        if channel in checkpoint["channel_versions"] and channel not in checkpoint["channel_values"]
+    }
