@@ -84,6 +84,7 @@ class Driver:
                 answer = problem = None
                 try:
                     if isinstance(effect, Emit):
+                        self.storage.flush()  # what a reader is told is in the store
                         yield effect
                     else:
                         answer = self.perform(effect)
@@ -113,7 +114,10 @@ class Driver:
             case Start():
                 return self.tasks.start(*effect)
             case SaveWrites():
-                return self.storage.put_writes(*effect)
+                self.storage.put_writes(*effect)
+                if self.storage.holds and not self.tasks.idle:
+                    self.storage.flush()  # others are at work, and it may be long until they end
+                return None
             case Save():
                 return self.storage.put(*effect)
             case Advance(cursor):

@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections import deque
-from collections.abc import Awaitable, Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
@@ -76,6 +76,24 @@ def stores_at_once(saver: Saver) -> bool:
         if not METHODS.isdisjoint(vars(cls)):
             return bool(vars(cls).get("stores_at_once", False))
     return False
+
+
+def in_halves(saver: Saver) -> bool:
+    """Whether this saver can make bytes now and store them later, many at once.
+
+    Such a saver has `prepare_put`, `prepare_put_writes`, and `store` or `astore`, which takes what
+    these return, and stores it in that order. As above, a class speaks for its own methods.
+    """
+    for cls in type(saver).__mro__:
+        if not METHODS.isdisjoint(vars(cls)):
+            return "store" in vars(cls) or "astore" in vars(cls)
+    return False
+
+
+def prepared(saver: Any, effect: Save | SaveWrites) -> Any:
+    """What such a saver makes of it. Raises what it raises for a value that cannot be stored."""
+    prepare = saver.prepare_put if isinstance(effect, Save) else saver.prepare_put_writes
+    return prepare(*effect)
 
 
 METHODS: Final = frozenset({"put", "put_writes", "aput", "aput_writes"})
@@ -161,8 +179,45 @@ class Storage:
     def perform(self, effect: Save | SaveWrites) -> None:
         (self.put if isinstance(effect, Save) else self.put_writes)(*effect)
 
+    holds = False
+    """Whether writes may wait for the checkpoint that follows, until `flush` is called."""
+
+    def flush(self) -> None:
+        """Store what waits."""
+
     def finish(self) -> None:
         """Nothing is left to store when this returns. Raises what went wrong before."""
+
+
+class Together(Storage):
+    """Stores at once; but the writes of a super-step's last task together with its checkpoint.
+
+    A store on a disk waits for the disk once for each time that it is asked.
+    """
+
+    holds = True
+
+    def __init__(self, saver: Any) -> None:
+        self.saver = saver
+        self.held: list[Any] = []
+        self.put = lambda *fields: self.together([prepared(saver, Save(*fields))])
+        self.put_writes = lambda *fields: self.held.append(prepared(saver, SaveWrites(*fields)))
+
+    def together(self, more: list[Any]) -> None:
+        held, self.held = self.held, []
+        try:
+            self.saver.store(held + more)
+        except Exception:
+            if held and more:
+                self.saver.store(held)  # what tasks have done is kept, whatever became of the end
+            raise
+
+    def flush(self) -> None:
+        if self.held:
+            self.together([])
+
+    def finish(self) -> None:
+        self.flush()
 
 
 class AtExit(Storage):
@@ -180,42 +235,69 @@ class AtExit(Storage):
 
 
 class Background(Storage):
-    """Stores in order, on a thread of its own."""
+    """Stores in order, on a thread of its own; what has come together meanwhile in one go."""
 
     def __init__(self, saver: Saver) -> None:
+        self.saver: Any = saver
         self.store = Storage(saver)
+        self.in_halves = in_halves(saver)
+        self.waiting: list[tuple[Save | SaveWrites, Any]] = []
         self.pool: ThreadPoolExecutor | None = None
-        self.waiting: deque[Future[None]] = deque()
+        self.working = False
+        self.changed = threading.Condition()
         self.problem: BaseException | None = None
         self.put = lambda *fields: self.later(Save(*fields))
         self.put_writes = lambda *fields: self.later(SaveWrites(*fields))
 
     def later(self, effect: Save | SaveWrites) -> None:
-        while self.waiting and (self.waiting[0].done() or len(self.waiting) >= MOST_WAITING):
-            self.waiting.popleft().result()
-        copy = frozen(effect)
-        if copy is None:
+        ready = prepared(self.saver, effect) if self.in_halves else frozen(effect)
+        if ready is None or len(self.waiting) >= MOST_WAITING:
             self.drain()
         self.raise_problem()
-        if copy is None:
+        if ready is None:
             self.store.perform(effect)
             return
         if self.pool is None:
             self.pool = ThreadPoolExecutor(1, thread_name_prefix="minigraph-store")
-        self.waiting.append(self.pool.submit(self.attempt, copy))
+        with self.changed:
+            self.waiting.append((effect, ready))
+            if not self.working:
+                self.working = True
+                self.pool.submit(self.work)
 
-    def attempt(self, effect: Save | SaveWrites) -> None:
-        """Store it, unless something before it could not be stored: that would leave a gap."""
-        if self.problem is None:
+    def work(self) -> None:
+        while True:
+            with self.changed:
+                jobs, self.waiting = self.waiting, []
+                if not jobs or self.problem is not None:
+                    self.working = False
+                    self.changed.notify_all()
+                    return
+            self.problem = self.attempt(jobs)
+
+    def attempt(self, jobs: Sequence[tuple[Save | SaveWrites, Any]]) -> BaseException | None:
+        """Store these, up to the first that cannot be stored: behind it there would be a gap."""
+        if self.in_halves:
             try:
-                self.store.perform(effect)
+                self.saver.store([ready for _, ready in jobs])
+                return None
+            except BaseException:
+                pass  # one by one, then, to see which it is
+        for effect, ready in jobs:
+            try:
+                if self.in_halves:
+                    self.saver.store([ready])
+                else:
+                    self.store.perform(ready)
             except BaseException as error:
                 add_note(error, f"While {where(effect)} was being stored in the background.")
-                self.problem = error
+                return error
+        return None
 
     def drain(self) -> None:
-        while self.waiting:
-            self.waiting.popleft().result()
+        with self.changed:
+            while self.working:
+                self.changed.wait()
 
     def raise_problem(self) -> None:
         if self.problem is not None:
@@ -247,8 +329,11 @@ def storage(saver: Saver | None, mode: Durability | None) -> Storage:
         return Nowhere()
     if mode == "exit":
         return AtExit(saver)
-    at_once = mode == "sync" or stores_at_once(saver)
-    return Storage(saver) if at_once else Background(saver)
+    if stores_at_once(saver):
+        return Storage(saver)
+    if mode == "sync":
+        return Together(saver) if in_halves(saver) else Storage(saver)
+    return Background(saver)
 
 
 # ---------------------------------------------------------------- for the async driver
@@ -320,36 +405,53 @@ class AsyncAtExit(AsyncStorage):
 
 
 class AsyncBackground(AsyncStorage):
-    """Stores in order, in a task of its own."""
+    """Stores in order, in a task of its own; what has come together meanwhile in one go."""
 
     def __init__(self, saver: Saver) -> None:
+        self.saver: Any = saver
         self.store = AsyncStorage(saver)
-        self.waiting: deque[Save | SaveWrites] = deque()
+        self.in_halves = in_halves(saver)
+        self.waiting: list[tuple[Save | SaveWrites, Any]] = []
         self.worker: asyncio.Task[None] | None = None
         self.problem: BaseException | None = None
         self.put = lambda *fields: self.later(Save(*fields))
         self.put_writes = lambda *fields: self.later(SaveWrites(*fields))
 
     async def later(self, effect: Save | SaveWrites) -> None:
-        copy = frozen(effect)
-        if copy is None or len(self.waiting) >= MOST_WAITING:
+        ready = prepared(self.saver, effect) if self.in_halves else frozen(effect)
+        if ready is None or len(self.waiting) >= MOST_WAITING:
             await self.drain()
         self.raise_problem()
-        if copy is None:
+        if ready is None:
             await self.store.perform(effect)
             return
-        self.waiting.append(copy)
+        self.waiting.append((effect, ready))
         if self.worker is None or self.worker.done():
             self.worker = asyncio.create_task(self.work())
 
     async def work(self) -> None:
         while self.waiting and self.problem is None:
-            effect = self.waiting.popleft()
+            jobs, self.waiting = self.waiting, []
+            self.problem = await self.attempt(jobs)
+
+    async def attempt(self, jobs: Sequence[tuple[Save | SaveWrites, Any]]) -> BaseException | None:
+        """Store these, up to the first that cannot be stored: behind it there would be a gap."""
+        if self.in_halves:
             try:
-                await self.store.perform(effect)
+                await self.saver.astore([ready for _, ready in jobs])
+                return None
+            except BaseException:
+                pass  # one by one, then, to see which it is
+        for effect, ready in jobs:
+            try:
+                if self.in_halves:
+                    await self.saver.astore([ready])
+                else:
+                    await self.store.perform(ready)
             except BaseException as error:
                 add_note(error, f"While {where(effect)} was being stored in the background.")
-                self.problem = error
+                return error
+        return None
 
     async def drain(self) -> None:
         """Wait until all is stored. Who is cancelled meanwhile still waits: it was promised."""

@@ -219,6 +219,11 @@ class ThreadRunner:
         context, task, view = self.waiting.popleft()
         return context.run(perform, task, view)
 
+    @property
+    def idle(self) -> bool:
+        """Whether no task is at work, or waits to be."""
+        return not self.on_threads and not self.waiting
+
     def cancel(self, wait: bool) -> None:
         """Give up tasks that have not begun. A running thread cannot be stopped."""
         self.patient = wait

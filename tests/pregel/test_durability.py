@@ -566,3 +566,117 @@ def test_a_mode_that_does_not_exist(way: Any, mode: Any) -> None:
     with pytest.raises(ValueError, match="durability must be one of"):
         way.invoke(abc(saver), {"log": []}, CONFIG, durability=mode)
     assert saver.told == []
+
+
+# ---------------------------------------------------------------- savers that store in two halves
+
+
+class Halves(InMemorySaver):
+    """Makes bytes first and stores them later; notes what it stores in one go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stored: list[list[Any]] = []
+        self.sick: Any = None
+
+    def put(self, *fields: Any) -> Any:
+        raise AssertionError("it is asked for halves")
+
+    def put_writes(self, *fields: Any) -> None:
+        raise AssertionError("it is asked for halves")
+
+    def prepare_put(self, *fields: Any) -> Any:
+        return ("put", fields[2]["step"]), lambda: InMemorySaver.put(self, *fields)
+
+    def prepare_put_writes(self, *fields: Any) -> Any:
+        writer = fields[3].rpartition(" ")[2]
+        return ("writes", writer), lambda: InMemorySaver.put_writes(self, *fields)
+
+    def store(self, prepared: Any) -> None:
+        names = [name for name, _ in prepared]
+        if self.sick in names:
+            raise OSError("disk full")
+        self.stored.append(names)
+        for _, perform in prepared:
+            perform()
+
+    async def astore(self, prepared: Any) -> None:
+        await asyncio.sleep(0.001)
+        self.store(prepared)
+
+
+def test_sync_stores_the_last_writes_with_the_checkpoint() -> None:
+    """DU-03: nothing starts in between, so the disk need be asked only once."""
+    saver = Halves()
+    abc(saver).invoke({"log": []}, CONFIG, durability="sync")
+    assert saver.stored == [
+        [("put", -1)],
+        [("writes", "__start__"), ("put", 0)],
+        [("writes", "a"), ("put", 1)],
+        [("writes", "b"), ("put", 2)],
+        [("writes", "c"), ("put", 3)],
+    ]
+
+
+def test_sync_does_not_wait_with_what_is_finished_while_others_work() -> None:
+    """CP-54: a sibling may be at work for long."""
+    saver = Halves()
+
+    def late(state: State) -> Any:
+        for _ in range(int(PATIENCE * 1000)):
+            if [("writes", "quick")] in saver.stored:
+                return {"log": ["late"]}
+            time.sleep(0.001)
+        raise AssertionError("its sibling's work was not stored")
+
+    builder = StateGraph(State).add_node("quick", say("quick")).add_node("late", late)
+    graph = builder.add_edge(START, "quick").add_edge(START, "late").compile(checkpointer=saver)
+    graph.invoke({"log": []}, CONFIG, durability="sync")
+    assert saver.stored[-2:] == [[("writes", "quick")], [("writes", "late"), ("put", 1)]]
+
+
+def test_sync_stores_before_it_tells() -> None:
+    """What a reader was told is in the store."""
+    saver = Halves()
+    stream = abc(saver).stream({"log": []}, CONFIG, durability="sync", stream_mode="updates")
+    assert next(stream) == {"a": {"log": ["a"]}}
+    assert saver.stored[-1] == [("writes", "a")]
+    stream.close()
+    assert saver.stored[-1] == [("put", 1)]
+
+
+def test_writes_are_kept_when_the_checkpoint_cannot_be_stored() -> None:
+    """CP-54: the super-step is over, but not on paper."""
+    saver = Halves()
+    saver.sick = ("put", 1)
+    graph = abc(saver)
+    with pytest.raises(OSError, match="disk full"):
+        graph.invoke({"log": []}, CONFIG, durability="sync")
+    assert [("writes", "a")] in saver.stored
+    saver.sick = None
+    assert graph.invoke(None, CONFIG, durability="sync") == {"log": ["a", "b", "c"]}
+
+
+def test_the_background_stores_what_has_come_together_in_one_go(way: Any) -> None:
+    """DU-04."""
+    saver = Halves()
+    way.invoke(abc(saver), {"log": []}, CONFIG, durability="async")
+    together = [name for names in saver.stored for name in names]
+    assert [about for kind, about in together if kind == "put"] == [-1, 0, 1, 2, 3]
+    assert together[2:4] == [("put", 0), ("writes", "a")]
+    if way.is_async:
+        assert len(saver.stored) < len(together)
+
+
+def test_the_background_finds_out_which_it_was(way: Any) -> None:
+    """DU-14: what came before it is stored, and nothing after it."""
+    saver = Halves()
+    saver.sick = ("put", 1)
+    graph = abc(saver)
+    with pytest.raises(OSError, match="disk full") as caught:
+        way.invoke(graph, {"log": []}, CONFIG, durability="async")
+    assert "(super-step 1) of thread 't' was being stored" in str(caught.value.__notes__)
+    stored = [name for names in saver.stored for name in names]
+    assert stored == [("put", -1), ("writes", "__start__"), ("put", 0), ("writes", "a")]
+    saver.sick = None
+    assert way.invoke(graph, None, CONFIG, durability="async") == {"log": ["a", "b", "c"]}

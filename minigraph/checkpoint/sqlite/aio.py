@@ -28,7 +28,7 @@ from minigraph.checkpoint.base.records import (
 )
 from minigraph.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from minigraph.checkpoint.sqlite.database import connect
-from minigraph.checkpoint.sqlite.saver import SqliteSaver
+from minigraph.checkpoint.sqlite.saver import Prepared, SqliteSaver
 from minigraph.types import RunnableConfig
 
 __all__ = ["AsyncSqliteSaver"]
@@ -151,6 +151,10 @@ class AsyncSqliteSaver(SqliteSaver):
         task_path: str = "",
     ) -> None:
         await self._there(self.put_writes, config, writes, task_id, task_path)
+
+    async def astore(self, prepared: Sequence[Prepared]) -> None:
+        """`store` on this saver's thread: the second half of `aput` and `aput_writes`."""
+        await self._there(self.store, prepared)
 
     async def adelete_thread(self, thread_id: str) -> None:
         await self._there(self.delete_thread, thread_id)
