@@ -15,6 +15,11 @@ it answers with config:
 To write one, subclass `BaseCheckpointSaver` and give it those five methods, or their
 ``a…`` twins if your store is asynchronous, or both. Everything that goes into the store
 goes through ``self.serde``, so that nobody shares a mutable value with it.
+
+A store that is slow to answer can offer its writing in two halves: `prepare_put` and
+`prepare_put_writes`, which take what `put` and `put_writes` take and return anything that shares no
+value with it, and `store` (for async runs `astore`), which takes a list of these and stores them in
+that order, at once. Then what belongs together is stored together.
 """
 
 from __future__ import annotations
