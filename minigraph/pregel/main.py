@@ -36,7 +36,7 @@ from minigraph.config import merged, require_thread
 from minigraph.constants import TASKS
 from minigraph.context import running_task
 from minigraph.doors import lazy_door
-from minigraph.pregel.builder import NodeBuilder, built
+from minigraph.pregel.builder import ChannelWriteEntry, NodeBuilder, built
 from minigraph.pregel.drive import AsyncDriver, Driver, afinish, finish
 from minigraph.pregel.durability import check_durability
 from minigraph.pregel.effects import Emit, Program
@@ -60,7 +60,7 @@ from minigraph.types import (
 if TYPE_CHECKING:
     from minigraph.pregel.drawing import Drawing
 
-__all__ = ["Pregel"]
+__all__ = ["ChannelWriteEntry", "Pregel"]
 
 on_demand = lazy_door(__name__, {"wiring": "minigraph.pregel.drawing"})
 """A run needs no drawing, so it does not wait for one to be imported."""
