@@ -17,8 +17,7 @@ when nobody did.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Self
 
 from minigraph.constants import MISSING, TASKS
@@ -245,24 +244,3 @@ def writing(entries: tuple[ChannelWriteEntry, ...]) -> Writer:
         return writes
 
     return writer
-
-
-def built(nodes: Mapping[str, PregelNode | NodeBuilder]) -> dict[str, PregelNode]:
-    """The nodes of a graph: all built, and each with the name that it stands under.
-
-    Raises `TypeError` for what is no node.
-
-    >>> built({"n": NodeBuilder().subscribe_only("a")})["n"].name
-    'n'
-    """
-    ready: dict[str, PregelNode] = {}
-    for name, node in nodes.items():
-        if isinstance(node, NodeBuilder):
-            node = node.build()
-        if not isinstance(node, PregelNode):
-            raise TypeError(
-                f"Node {name!r} must be a NodeBuilder or a PregelNode, but it is {node!r}. Say "
-                "what it listens to: NodeBuilder().subscribe_only(channel).do(function)."
-            )
-        ready[name] = node if node.name == name else replace(node, name=name)
-    return ready

@@ -36,7 +36,6 @@ from minigraph.config import merged, require_thread
 from minigraph.constants import TASKS
 from minigraph.context import running_task
 from minigraph.doors import lazy_door
-from minigraph.pregel.builder import ChannelWriteEntry, NodeBuilder, built
 from minigraph.pregel.drive import AsyncDriver, Driver, afinish, finish
 from minigraph.pregel.durability import check_durability
 from minigraph.pregel.effects import Emit, Program
@@ -48,7 +47,7 @@ from minigraph.pregel.program import Environment, Request, run
 from minigraph.pregel.runner import MAX_THREADS
 from minigraph.pregel.selection import Selection
 from minigraph.pregel.stream import Maker, Modes, Reader, modes_of
-from minigraph.pregel.validate import breakpoints_of, check_graph, check_saver
+from minigraph.pregel.validate import Buildable, breakpoints_of, built, check_graph, check_saver
 from minigraph.types import (
     Durability,
     RunnableConfig,
@@ -58,11 +57,16 @@ from minigraph.types import (
 )
 
 if TYPE_CHECKING:
+    from minigraph.pregel.builder import ChannelWriteEntry
     from minigraph.pregel.drawing import Drawing
 
 __all__ = ["ChannelWriteEntry", "Pregel"]
 
-on_demand = lazy_door(__name__, {"wiring": "minigraph.pregel.drawing"})
+on_demand = lazy_door(
+    __name__,
+    {"wiring": "minigraph.pregel.drawing", "ChannelWriteEntry": "minigraph.pregel.builder"},
+)
+__getattr__ = on_demand
 """A run needs no drawing, so it does not wait for one to be imported."""
 
 
@@ -135,7 +139,7 @@ class Pregel:
     def __init__(
         self,
         *,
-        nodes: Mapping[str, PregelNode | NodeBuilder],
+        nodes: Mapping[str, PregelNode | Buildable],
         channels: Mapping[str, BaseChannel[Any, Any, Any]],
         input_channels: str | Sequence[str],
         output_channels: str | Sequence[str],

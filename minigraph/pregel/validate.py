@@ -11,7 +11,8 @@ are in the words of channels. They hold for every graph, whoever made it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, Protocol
 
 from minigraph.channels.base import BaseChannel
 from minigraph.channels.topic import Topic
@@ -76,6 +77,30 @@ def check_graph(
     check_input_is_heard(nodes, input_channels)
     require_known("{} names", "output_channels", output_channels.names, known)
     require_known("{} names", "stream_channels", stream_channels.names, known)
+
+
+class Buildable(Protocol):
+    """What becomes a node: a `NodeBuilder`."""
+
+    def build(self) -> PregelNode:
+        """The node."""
+
+
+def built(nodes: Mapping[str, PregelNode | Buildable]) -> dict[str, PregelNode]:
+    """The nodes of a graph: all built, and each with the name that it stands under.
+
+    Raises `TypeError` for what is no node.
+    """
+    ready: dict[str, PregelNode] = {}
+    for name, node in nodes.items():
+        made: Any = node if isinstance(node, PregelNode) else getattr(node, "build", lambda: None)()
+        if not isinstance(made, PregelNode):
+            raise TypeError(
+                f"Node {name!r} must be a NodeBuilder or a PregelNode, but it is {node!r}. Say "
+                "what it listens to: NodeBuilder().subscribe_only(channel).do(function)."
+            )
+        ready[name] = made if made.name == name else replace(made, name=name)
+    return ready
 
 
 def check_channels(channels: Mapping[str, BaseChannel[Any, Any, Any]]) -> None:

@@ -15,9 +15,10 @@ from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.constants import TAG_HIDDEN, TASKS
 from minigraph.errors import InvalidUpdateError
 from minigraph.pregel import ChannelWriteEntry, NodeBuilder, Pregel
-from minigraph.pregel.builder import built, writing
+from minigraph.pregel.builder import writing
 from minigraph.pregel.node import PregelNode
 from minigraph.pregel.selection import Selection
+from minigraph.pregel.validate import built
 from minigraph.types import Command, Overwrite, Send
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
