@@ -2,7 +2,7 @@
 
 A page is read from top to bottom, so its blocks share one namespace and run in order. A block
 fails where it raises; what it should come to, it asserts itself, or says in a comment behind
-a `print`.
+a `print`. A page that makes files makes them in a directory of its own.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import ast
 import io
 import re
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -57,7 +58,8 @@ def run_page(page: Path) -> tuple[str, list[str]]:
     module = ModuleType("a_page_of_the_docs")
     printed = io.StringIO()
     promises: list[str] = []
-    with pytest.MonkeyPatch.context() as patch:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
         patch.setitem(sys.modules, module.__name__, module)  # where annotations are looked up
         for line, code in blocks_of(page):
             # With the page's own line numbers, so that a traceback points into the page, and

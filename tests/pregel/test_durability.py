@@ -9,12 +9,17 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
 
 from minigraph.checkpoint.base import BaseCheckpointSaver
 from minigraph.checkpoint.memory import InMemorySaver
+from minigraph.checkpoint.sqlite import SqliteSaver
+from minigraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from minigraph.checkpoint.sqlite.database import connect
 from minigraph.graph import START, StateGraph
 from minigraph.pregel import durability
 from minigraph.pregel.durability import Kept, frozen, storage, stores_at_once, takes_task_path
@@ -228,6 +233,52 @@ def test_exit_after_an_error(way: Any) -> None:
     fails.clear()
     assert way.invoke(graph, None, CONFIG, durability="exit") == {"log": ["a", "bad", "good"]}
     assert [state.metadata["step"] for state in way.history(graph, CONFIG)] == [2, 1]
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+@pytest.mark.parametrize("on_disk", [False, True], ids=["memory", "sqlite"])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_finished_sibling_is_not_run_again(
+    way: Any, mode: Any, on_disk: bool, failures: int, tmp_path: Path
+) -> None:
+    """DU-02, DU-08: in the first super-step, however often the run is taken up in vain."""
+    ran: list[str] = []
+    finished = threading.Event()
+
+    def good(state: State) -> Any:
+        ran.append("good")
+        finished.set()
+        return {"log": ["good"]}
+
+    def bad(state: State) -> Any:
+        assert finished.wait(PATIENCE)
+        time.sleep(0.02)
+        ran.append("bad")
+        if ran.count("bad") <= failures:
+            raise ValueError(f"boom {ran.count('bad')}")
+        return {"log": ["bad"]}
+
+    builder = StateGraph(State).add_node("good", good).add_node("bad", bad)
+    builder.add_node("end", say("end"))
+    builder.add_edge(START, "good").add_edge(START, "bad").add_edge(["good", "bad"], "end")
+
+    with closing(connect(str(tmp_path / "threads.db"))) as connection:
+        on_file = AsyncSqliteSaver if way.is_async else SqliteSaver
+        saver: Any = on_file(connection) if on_disk else InMemorySaver()
+        graph = builder.compile(checkpointer=saver)
+        for failure in range(1, failures + 1):
+            input = {"log": ["in"]} if failure == 1 else None
+            with pytest.raises(ValueError, match=f"boom {failure}"):
+                way.invoke(graph, input, CONFIG, durability=mode)
+            state = way.state(graph, CONFIG)
+            tasks = {task.name: task for task in state.tasks}
+            assert state.next == ("bad",)
+            assert tasks["bad"].error == f"ValueError('boom {failure}')"
+            assert (tasks["good"].error, tasks["good"].result) == (None, {"log": ["good"]})
+        assert way.invoke(graph, None, CONFIG, durability=mode) == {
+            "log": ["in", "bad", "good", "end"]
+        }
+    assert sorted(ran) == ["bad"] * (failures + 1) + ["good"]
 
 
 def test_exit_after_a_failed_resume(way: Any) -> None:

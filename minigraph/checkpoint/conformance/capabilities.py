@@ -1,0 +1,45 @@
+"""What a saver can do: five things that every saver must, and three that it may.
+
+What a saver says about itself is not asked. A capability is there if the class has written the
+method, instead of inheriting the one of `BaseCheckpointSaver`, which only raises.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Final
+
+from minigraph.checkpoint.base.saver import BaseCheckpointSaver
+
+__all__ = ["BASE_CAPABILITIES", "EXTENDED_CAPABILITIES", "Capability", "is_written"]
+
+
+class Capability(StrEnum):
+    """One method of a saver, and its async twin."""
+
+    PUT = "put"
+    PUT_WRITES = "put_writes"
+    GET_TUPLE = "get_tuple"
+    LIST = "list"
+    DELETE_THREAD = "delete_thread"
+    DELETE_FOR_RUNS = "delete_for_runs"
+    COPY_THREAD = "copy_thread"
+    PRUNE = "prune"
+
+
+EXTENDED_CAPABILITIES: Final = frozenset(
+    {Capability.DELETE_FOR_RUNS, Capability.COPY_THREAD, Capability.PRUNE}
+)
+"""What a saver may offer (SV-02)."""
+
+BASE_CAPABILITIES: Final = frozenset(Capability) - EXTENDED_CAPABILITIES
+"""What a saver must offer (SV-01)."""
+
+
+def is_written(saver: BaseCheckpointSaver[Any], method: str) -> bool:
+    """Whether the saver's class has a method of its own, instead of the base class's (SV-71).
+
+    >>> is_written(BaseCheckpointSaver(), "aput")
+    False
+    """
+    return getattr(type(saver), method) is not getattr(BaseCheckpointSaver, method)

@@ -1,0 +1,349 @@
+"""Checks of `put` and `put_writes`: what goes in comes out, and nothing else.
+
+Each asks one question, which its docstring answers for a saver that is right.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from minigraph.checkpoint.conformance.bench import Bench, Check, address, expect
+from minigraph.constants import ERROR, INTERRUPT, RESUME
+
+__all__ = ["PUT", "PUT_WRITES"]
+
+HOSTILE_NAMES = ("../escape", "a/b", "..", "%", "_", "*", "'; DROP TABLE checkpoints; --", "ü\n|")
+"""Names of threads that mean something to a file system, a database or a shell."""
+
+# ------------------------------------------------------------------------ put
+
+
+async def put_returns_the_address(bench: Bench) -> None:
+    """The config that comes back has thread, namespace and the new id, and nothing more (SV-03)."""
+    thread = bench.thread()
+    checkpoint, new = bench.checkpoint({"x": 1})
+    found = await bench.call("put", address(thread, "inner"), checkpoint, {"step": 0}, new)
+    expect("the address", found, address(thread, "inner", checkpoint["id"]))
+
+
+async def put_keeps_values(bench: Bench) -> None:
+    """Values of all plain types come back equal, and of the same type."""
+    values = {"text": "ü", "int": 2**60, "float": 0.1, "none": None, "true": True, "bytes": b"\0"}
+    values |= {"list": [1, [2, {"deep": []}]], "dict": {"a": {"b": None}}, "": 0}
+    found = await bench.values(await bench.put(bench.thread(), values))
+    expect("the values", repr(sorted((found or {}).items())), repr(sorted(values.items())))
+
+
+async def put_keeps_no_values(bench: Bench) -> None:
+    """A checkpoint without values is one."""
+    expect("the values", await bench.values(await bench.put(bench.thread())), {})
+
+
+async def put_keeps_id_and_versions(bench: Bench) -> None:
+    """Format, id, time, versions and versions seen come back, and of the same types."""
+    thread = bench.thread()
+    first = await bench.put(thread, {"x": 1})
+    await bench.put(thread, {"x": 2}, first)
+    for record in await bench.listed(address(thread)):
+        made = bench.made[record.checkpoint["id"]]
+        for key in ("v", "id", "ts", "channel_versions", "versions_seen"):
+            expect(key, repr(dict(record.checkpoint)[key]), repr(dict(made)[key]))
+
+
+async def put_keeps_metadata(bench: Bench) -> None:
+    """Source, step, parents, run id and keys of one's own come back (SV-06)."""
+    own: dict[str, Any] = {
+        "source": "update",
+        "step": -1,
+        "parents": {"": "p"},
+        "run_id": "r",
+        "mine": [1, None],
+    }
+    record = await bench.there(await bench.put(bench.thread(), **own))
+    expect("the metadata", record.metadata, own)
+
+
+async def put_adds_scalars_of_the_config(bench: Bench) -> None:
+    """Scalars in the config become metadata; the address does not (SV-06)."""
+    config = address(bench.thread())
+    config["configurable"]["user"] = "ada"
+    checkpoint, new = bench.checkpoint({})
+    stored = await bench.call("put", config, checkpoint, {"step": 0}, new)
+    expect("the metadata", (await bench.there(stored)).metadata, {"step": 0, "user": "ada"})
+
+
+async def put_keeps_the_parent(bench: Bench) -> None:
+    """The id in the given config is the parent's; the first checkpoint has none (SV-03)."""
+    thread = bench.thread()
+    first = await bench.put(thread)
+    second = await bench.put(thread, parent=first)
+    expect("the first's parent", (await bench.there(first)).parent_config, None)
+    expect("the second's parent", (await bench.there(second)).parent_config, first)
+
+
+async def put_keeps_namespaces_apart(bench: Bench) -> None:
+    """The root and nested graphs of one thread do not see each other."""
+    thread = bench.thread()
+    for namespace in ("", "child", "child:1|grandchild:2"):
+        await bench.put(thread, {"x": namespace}, namespace=namespace)
+    for namespace in ("", "child", "child:1|grandchild:2"):
+        found = await bench.values(address(thread, namespace))
+        expect(f"the values of namespace {namespace!r}", found, {"x": namespace})
+
+
+async def put_keeps_threads_apart(bench: Bench) -> None:
+    """One thread's values are not another's."""
+    one, other = bench.thread(), bench.thread()
+    await bench.put(one, {"x": 1})
+    await bench.put(other, {"x": 2})
+    expect("one thread", await bench.values(address(one)), {"x": 1})
+    expect("the other", await bench.values(address(other)), {"x": 2})
+
+
+async def put_takes_any_name_of_a_thread(bench: Bench) -> None:
+    """Names that mean something to the store are names like any other, and no two are one."""
+    prefix = bench.thread()
+    names = [f"{hostile}{prefix}" for hostile in HOSTILE_NAMES] + [prefix, prefix.upper()]
+    for name in names:
+        await bench.put(name, {"x": name})
+    for name in names:
+        expect(f"thread {name!r}", await bench.values(address(name)), {"x": name})
+
+
+async def put_keeps_each_checkpoint(bench: Bench) -> None:
+    """A later checkpoint does not change an earlier one."""
+    thread = bench.thread()
+    first = await bench.put(thread, {"x": 1})
+    second = await bench.put(thread, {"x": 2}, first)
+    expect("the first", await bench.values(first), {"x": 1})
+    expect("the second", await bench.values(second), {"x": 2})
+
+
+async def put_keeps_what_did_not_change(bench: Bench) -> None:
+    """A channel that is not in the new versions still has its value."""
+    first = await bench.put(bench.thread(), {"same": [1], "other": 1})
+    second = await bench.put(first["configurable"]["thread_id"], {"same": [1], "other": 2}, first)
+    expect("the values", await bench.values(second), {"same": [1], "other": 2})
+
+
+async def put_adds_and_removes_channels(bench: Bench) -> None:
+    """A channel may come later, and may lose its value."""
+    thread = bench.thread()
+    first = await bench.put(thread, {"old": 1})
+    second = await bench.put(thread, {"new": 2}, first)
+    third = await bench.put(thread, {"old": 3, "new": 2}, second)
+    for config, values in (
+        (first, {"old": 1}),
+        (second, {"new": 2}),
+        (third, {"old": 3, "new": 2}),
+    ):
+        expect("the values", await bench.values(config), values)
+
+
+async def put_replaces_the_same_id(bench: Bench) -> None:
+    """A checkpoint that is stored again takes the old one's place (SV-04)."""
+    thread = bench.thread()
+    config = await bench.put(thread, {"x": 1})
+    checkpoint = bench.made[config["configurable"]["checkpoint_id"]]
+    versions = checkpoint["channel_versions"]
+    await bench.call("put", address(thread), checkpoint, {"step": 7}, versions)
+    expect("the checkpoints", await bench.ids(address(thread)), [checkpoint["id"]])
+    expect("the metadata", (await bench.there(config)).metadata, {"step": 7})
+
+
+async def put_leaves_its_arguments_alone(bench: Bench) -> None:
+    """Config, checkpoint, metadata and versions are the caller's (SV-03)."""
+    checkpoint, new = bench.checkpoint({"x": [1]})
+    given: list[Any] = [address(bench.thread()), checkpoint, {"step": 0}, new]
+    before = repr(given)
+    await bench.call("put", *given)
+    expect("the arguments", repr(given), before)
+
+
+async def put_shares_nothing(bench: Bench) -> None:
+    """Neither the caller's later edits, nor those of a reader, reach the store."""
+    thread, mine = bench.thread(), [1]
+    checkpoint, new = bench.checkpoint({"x": mine})
+    metadata: dict[str, Any] = {"step": 0, "own": {"a": [1]}}
+    config = await bench.call("put", address(thread), checkpoint, metadata, new)
+    mine.append(2)
+    metadata["own"]["a"].append(2)
+    checkpoint["versions_seen"]["intruder"] = {}
+    for _ in ("after the caller's edit", "after a reader's edit"):
+        record = await bench.there(config)
+        expect("the value", record.checkpoint["channel_values"], {"x": [1]})
+        expect("the metadata", record.metadata, {"step": 0, "own": {"a": [1]}})
+        expect("the versions seen", record.checkpoint["versions_seen"], {"node": {}})
+        record.checkpoint["channel_values"]["x"].append(3)
+        record.checkpoint["versions_seen"]["intruder"] = {}
+        edited: Any = record.metadata
+        edited["own"]["a"].append(3)
+
+
+async def put_works_in_parallel(bench: Bench) -> None:
+    """Ten threads that are stored to at once, five checkpoints each, lose and mix nothing."""
+    threads = [bench.thread() for _ in range(10)]
+
+    async def run(thread: str) -> None:
+        parent = None
+        for step in range(5):
+            parent = await bench.put(thread, {"who": thread, "step": step}, parent, step=step)
+
+    await asyncio.gather(*map(run, threads))
+    for thread in threads:
+        found = [each.checkpoint["channel_values"] for each in await bench.listed(address(thread))]
+        expect("the history", found, [{"who": thread, "step": n} for n in (4, 3, 2, 1, 0)])
+
+
+# ----------------------------------------------------------------- put_writes
+
+
+async def put_writes_keeps_task_channel_and_value(bench: Bench) -> None:
+    """Several writes of a task come back in its order, two to one channel as well."""
+    config = await bench.put(bench.thread())
+    await bench.put_writes(config, [("x", 1), ("y", {"a": [None]}), ("x", 2)], "t")
+    expected = [("t", "x", 1), ("t", "y", {"a": [None]}), ("t", "x", 2)]
+    expect("the writes", await bench.writes(config), expected)
+
+
+async def put_writes_keeps_the_order(bench: Bench) -> None:
+    """Writes come by task path, then task id, whoever came first (SV-09)."""
+    config = await bench.put(bench.thread())
+    for task, path in (("t1", "b"), ("t4", "a"), ("t2", "a"), ("t0", "c"), ("t3", "")):
+        await bench.put_writes(config, [("x", task), ("y", task)], task, path)
+    found = [(task, channel) for task, channel, _ in await bench.writes(config)]
+    order = ("t3", "t2", "t4", "t1", "t0")
+    expect("the order", found, [(task, channel) for task in order for channel in ("x", "y")])
+
+
+async def put_writes_keeps_the_order_of_many(bench: Bench) -> None:
+    """The twelfth write of a task comes after the second: positions are numbers, not text."""
+    config = await bench.put(bench.thread())
+    await bench.put_writes(config, [("x", number) for number in range(12)], "t")
+    expect("the values", [each[2] for each in await bench.writes(config)], [*range(12)])
+
+
+async def put_writes_is_idempotent(bench: Bench) -> None:
+    """A write that is stored again keeps its first value; a position that is new is added
+    (SV-08)."""
+    config = await bench.put(bench.thread())
+    await bench.put_writes(config, [("x", 1)], "t")
+    await bench.put_writes(config, [("x", 2), ("y", 3)], "t")
+    expect("the writes", await bench.writes(config), [("t", "x", 1), ("t", "y", 3)])
+
+
+async def put_writes_replaces_special_writes(bench: Bench) -> None:
+    """Of an error, an interrupt or a resume value, a task has one: the newest (SV-08)."""
+    config = await bench.put(bench.thread())
+    for channel in (ERROR, INTERRUPT, RESUME):
+        await bench.put_writes(config, [(channel, "old")], "t")
+        await bench.put_writes(config, [(channel, "new")], "t")
+    found = sorted(await bench.writes(config))
+    expect("the writes", found, sorted(("t", each, "new") for each in (ERROR, INTERRUPT, RESUME)))
+
+
+async def put_writes_keeps_special_and_ordinary_writes(bench: Bench) -> None:
+    """An error does not take the place of what the task has written."""
+    config = await bench.put(bench.thread())
+    await bench.put_writes(config, [("x", 1)], "t")
+    await bench.put_writes(config, [(ERROR, "e")], "t")
+    expect("the writes", sorted(await bench.writes(config)), [("t", ERROR, "e"), ("t", "x", 1)])
+
+
+async def put_writes_belong_to_one_checkpoint(bench: Bench) -> None:
+    """The next checkpoint begins without writes, and the one before keeps its own."""
+    thread = bench.thread()
+    first = await bench.put(thread)
+    await bench.put_writes(first, [("x", 1)], "t")
+    second = await bench.put(thread, parent=first)
+    expect("the writes of the second", await bench.writes(second), [])
+    expect("the writes of the first", await bench.writes(first), [("t", "x", 1)])
+
+
+async def put_writes_keeps_namespaces_apart(bench: Bench) -> None:
+    """Writes of a nested graph are not the root's, even on a checkpoint of the same id."""
+    thread = bench.thread()
+    root = await bench.put(thread)
+    id = root["configurable"]["checkpoint_id"]
+    inner = await bench.call("put", address(thread, "inner"), bench.made[id], {"step": 0}, {})
+    await bench.put_writes(root, [("x", "root")], "t")
+    await bench.put_writes(inner, [("x", "inner")], "t")
+    expect("the root's writes", await bench.writes(root), [("t", "x", "root")])
+    expect("the inner graph's", await bench.writes(inner), [("t", "x", "inner")])
+
+
+async def put_writes_may_come_first(bench: Bench) -> None:
+    """Writes may be stored before their checkpoint, and wait for it (SV-07)."""
+    thread = bench.thread()
+    checkpoint, new = bench.checkpoint({})
+    config = address(thread, "", checkpoint["id"])
+    await bench.put_writes(config, [("x", 1)], "t")
+    expect("the checkpoint", await bench.get(config), None)
+    await bench.call("put", address(thread), checkpoint, {"step": 0}, new)
+    expect("the writes", await bench.writes(config), [("t", "x", 1)])
+
+
+async def put_writes_takes_an_empty_list(bench: Bench) -> None:
+    """No writes are none."""
+    config = await bench.put(bench.thread())
+    await bench.put_writes(config, [], "t")
+    expect("the writes", await bench.writes(config), [])
+
+
+async def put_writes_shares_nothing(bench: Bench) -> None:
+    """Neither the caller's later edits, nor those of a reader, reach the store."""
+    config, mine = await bench.put(bench.thread()), [1]
+    await bench.put_writes(config, [("x", mine)], "t")
+    mine.append(2)
+    for _ in ("after the caller's edit", "after a reader's edit"):
+        found = await bench.writes(config)
+        expect("the writes", found, [("t", "x", [1])])
+        found[0][2].append(3)
+
+
+async def put_writes_works_in_parallel(bench: Bench) -> None:
+    """Twelve tasks of a super-step that finish at once lose nothing."""
+    config = await bench.put(bench.thread())
+    tasks = [f"t{number:02}" for number in range(12)]
+    await asyncio.gather(*(bench.put_writes(config, [("x", t), ("y", t)], t) for t in tasks))
+    expected = [(task, channel, task) for task in tasks for channel in ("x", "y")]
+    expect("the writes", await bench.writes(config), expected)
+
+
+PUT: Final[tuple[Check, ...]] = (
+    put_returns_the_address,
+    put_keeps_values,
+    put_keeps_no_values,
+    put_keeps_id_and_versions,
+    put_keeps_metadata,
+    put_adds_scalars_of_the_config,
+    put_keeps_the_parent,
+    put_keeps_namespaces_apart,
+    put_keeps_threads_apart,
+    put_takes_any_name_of_a_thread,
+    put_keeps_each_checkpoint,
+    put_keeps_what_did_not_change,
+    put_adds_and_removes_channels,
+    put_replaces_the_same_id,
+    put_leaves_its_arguments_alone,
+    put_shares_nothing,
+    put_works_in_parallel,
+)
+"""The checks of `put`."""
+
+PUT_WRITES: Final[tuple[Check, ...]] = (
+    put_writes_keeps_task_channel_and_value,
+    put_writes_keeps_the_order,
+    put_writes_keeps_the_order_of_many,
+    put_writes_is_idempotent,
+    put_writes_replaces_special_writes,
+    put_writes_keeps_special_and_ordinary_writes,
+    put_writes_belong_to_one_checkpoint,
+    put_writes_keeps_namespaces_apart,
+    put_writes_may_come_first,
+    put_writes_takes_an_empty_list,
+    put_writes_shares_nothing,
+    put_writes_works_in_parallel,
+)
+"""The checks of `put_writes`."""

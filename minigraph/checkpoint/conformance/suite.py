@@ -1,0 +1,197 @@
+"""Who runs the checks.
+
+    @checkpointer_test(name="mine")
+    async def mine():                 opened once for each capability, closed after its checks
+        yield MySaver()
+
+    report = await validate(mine)     what it can do is found out; all of that is checked
+
+A check uses threads of its own, so a saver may be on a store in which there is something already;
+but the checks leave behind what they have put there.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import AsyncGenerator, Callable, Collection
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from inspect import iscoroutinefunction, isgeneratorfunction
+from typing import Any, Final, TypeAlias
+
+from minigraph.checkpoint.base.saver import BaseCheckpointSaver
+from minigraph.checkpoint.conformance.bench import Bench, Check
+from minigraph.checkpoint.conformance.capabilities import Capability, is_written
+from minigraph.checkpoint.conformance.reading import GET_TUPLE, LIST
+from minigraph.checkpoint.conformance.removing import (
+    COPY_THREAD,
+    DELETE_FOR_RUNS,
+    DELETE_THREAD,
+    PRUNE,
+)
+from minigraph.checkpoint.conformance.report import (
+    CapabilityReport,
+    CapabilityResult,
+    ProgressCallbacks,
+)
+from minigraph.checkpoint.conformance.saving import PUT, PUT_WRITES
+
+__all__ = ["CHECKS", "RegisteredCheckpointer", "checkpointer_test", "validate"]
+
+CHECKS: Final[dict[Capability, tuple[Check, ...]]] = {
+    Capability.PUT: PUT,
+    Capability.PUT_WRITES: PUT_WRITES,
+    Capability.GET_TUPLE: GET_TUPLE,
+    Capability.LIST: LIST,
+    Capability.DELETE_THREAD: DELETE_THREAD,
+    Capability.DELETE_FOR_RUNS: DELETE_FOR_RUNS,
+    Capability.COPY_THREAD: COPY_THREAD,
+    Capability.PRUNE: PRUNE,
+}
+"""All checks there are."""
+
+SaverFactory: TypeAlias = Callable[[], AsyncGenerator[BaseCheckpointSaver[Any], None]]
+Lifespan: TypeAlias = Callable[[], AsyncGenerator[None, None]]
+
+
+async def no_lifespan() -> AsyncGenerator[None, None]:
+    """Nothing to prepare, nothing to clean up."""
+    yield
+
+
+@dataclass
+class RegisteredCheckpointer:
+    """A saver that can be checked: what `checkpointer_test` makes of a function.
+
+    Fields:
+        name: what the report calls it.
+        factory: the function; it yields a saver.
+        skip_capabilities: names of what is not to be checked.
+        lifespan: an async generator function; what stands before its ``yield`` happens once before
+            all checks, what stands after it once at the end.
+    """
+
+    name: str
+    factory: SaverFactory
+    skip_capabilities: Collection[str] = frozenset()
+    lifespan: Lifespan = no_lifespan
+
+    def create(self) -> AbstractAsyncContextManager[BaseCheckpointSaver[Any]]:
+        """A saver, for an ``async with`` block."""
+        return asynccontextmanager(self.factory)()
+
+    def enter_lifespan(self) -> AbstractAsyncContextManager[None]:
+        """What holds for all checks, for an ``async with`` block."""
+        return asynccontextmanager(self.lifespan)()
+
+
+def checkpointer_test(
+    name: str,
+    *,
+    skip_capabilities: Collection[str] | None = None,
+    lifespan: Lifespan | None = None,
+) -> Callable[[SaverFactory], RegisteredCheckpointer]:
+    """A decorator for an async generator function that yields a saver (SV-70).
+
+    Args:
+        name: what the report calls the saver.
+        skip_capabilities: names of what is not to be checked, such as ``{"prune"}``.
+        lifespan: see `RegisteredCheckpointer`.
+
+    Raises `ValueError` for a capability that does not exist, and `TypeError` for a function of
+    another kind.
+
+    >>> import asyncio
+    >>> from minigraph.checkpoint.memory import InMemorySaver
+    >>> @checkpointer_test(name="memory")
+    ... async def memory():
+    ...     yield InMemorySaver()
+    >>> report = asyncio.run(validate(memory, capabilities={"prune"}))
+    >>> report.results["prune"].tests_passed, report.results["prune"].failures
+    (6, [])
+    """
+    if not isinstance(name, str):
+        raise TypeError(
+            f"A saver to be checked needs a name, but got {name!r}. Write "
+            '@checkpointer_test(name="mine") above the function.'
+        )
+    skipped = {Capability(each).value for each in skip_capabilities or ()}
+
+    def register(factory: SaverFactory) -> RegisteredCheckpointer:
+        if not callable(factory) or iscoroutinefunction(factory) or isgeneratorfunction(factory):
+            raise TypeError(
+                f"What makes the saver {name!r} must be an async generator function, but it is "
+                f"{factory!r}. Write `async def`, and `yield` the saver instead of returning it."
+            )
+        return RegisteredCheckpointer(name, factory, skipped, lifespan or no_lifespan)
+
+    return register
+
+
+async def validate(
+    registered: RegisteredCheckpointer,
+    *,
+    capabilities: Collection[str] | None = None,
+    progress: ProgressCallbacks | None = None,
+) -> CapabilityReport:
+    """Check a saver (SV-70, SV-71).
+
+    Args:
+        registered: made by `checkpointer_test`.
+        capabilities: names of what to check. By default everything that the saver has.
+        progress: who is told meanwhile.
+
+    Returns the report, in which there is a result for each capability, also for one that was not
+    checked. A check that fails is an entry there and no error. Raises `ValueError` for a
+    capability that does not exist, `TypeError` for what is not registered or no saver, and
+    whatever the function or its `lifespan` raises.
+    """
+    if not isinstance(registered, RegisteredCheckpointer):
+        raise TypeError(
+            f"validate needs what @checkpointer_test(name=…) makes of a function, but got "
+            f"{registered!r}. Put the decorator above the async function that yields your saver."
+        )
+    wanted = {Capability(each) for each in (Capability if capabilities is None else capabilities)}
+    wanted -= {Capability(each) for each in registered.skip_capabilities}
+    report = CapabilityReport(registered.name)
+    progress = progress or ProgressCallbacks.quiet()
+    async with registered.enter_lifespan():
+        for capability, checks in CHECKS.items():
+            name = capability.value
+            async with registered.create() as saver:
+                if not isinstance(saver, BaseCheckpointSaver):
+                    raise TypeError(
+                        f"What {registered.name!r} yields must be a BaseCheckpointSaver, but it "
+                        f"is {saver!r}. Derive your class from "
+                        "minigraph.checkpoint.base.BaseCheckpointSaver."
+                    )
+                detected = is_written(saver, f"a{name}") or is_written(saver, name)
+                if detected and capability in wanted:
+                    progress.on_capability_start(name, True)
+                    result = await run(name, checks, Bench(saver), progress)
+                else:
+                    progress.on_capability_start(name, False)
+                    result = CapabilityResult(tests_skipped=1)
+            progress.on_capability_end(name)
+            report.results[name] = result
+    return report
+
+
+async def run(
+    capability: str, checks: Collection[Check], bench: Bench, progress: ProgressCallbacks
+) -> CapabilityResult:
+    """One capability's checks, one after the other, whatever becomes of each."""
+    result = CapabilityResult(detected=True)
+    for check in checks:
+        name = getattr(check, "__name__", repr(check))
+        try:
+            await check(bench)
+        except Exception as error:
+            result.tests_failed += 1
+            result.failures.append(f"{name}: {error or type(error).__name__}")
+            progress.on_test_result(capability, name, False, traceback.format_exc())
+        else:
+            result.tests_passed += 1
+            progress.on_test_result(capability, name, True, None)
+    result.passed = result.tests_failed == 0
+    return result
