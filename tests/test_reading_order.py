@@ -142,7 +142,16 @@ def test_no_import_hides_in_a_function(module: str) -> None:
     [
         ("minigraph.channels.last_value", 200),
         ("minigraph.pregel.update", 1000),
-        ("minigraph.graph.state", 6000),  # that is the whole machine, and its store's bytes
+        pytest.param(
+            "minigraph.graph.state",
+            5500,
+            marks=pytest.mark.xfail(
+                raises=AssertionError,
+                strict=True,
+                reason="5,914 lines: durability and the store's bytes stand before the builder",
+            ),
+        ),
+        ("minigraph.graph.state", 5915),  # the limit that is missed must not be missed by more
     ],
 )
 def test_how_much_must_be_read_before(module: str, limit: int) -> None:
