@@ -155,6 +155,18 @@ def at_checkpoint(config: RunnableConfig, checkpoint_id: str | None) -> Runnable
     return {**config, "configurable": place}
 
 
+def namespace_of(config: RunnableConfig) -> str:
+    """The namespace that a config addresses; ``""`` for the root of a thread."""
+    namespace: str = config.get("configurable", {}).get("checkpoint_ns", "")
+    return namespace
+
+
+def located(config: RunnableConfig, namespace: str, checkpoint_id: str | None) -> RunnableConfig:
+    """The same config, addressing a checkpoint of some namespace of its thread."""
+    place = {**config.get("configurable", {}), "checkpoint_ns": namespace}
+    return at_checkpoint({**config, "configurable": place}, checkpoint_id)
+
+
 def require_thread(config: RunnableConfig, *, to_run: bool) -> None:
     """A graph with a saver must be told which thread a call belongs to (CP-30).
 

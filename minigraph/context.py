@@ -28,5 +28,8 @@ class RunningTask(Protocol):
     def write(self, chunk: Any) -> None:
         """Tell the reader of the stream ``custom`` (ST-17)."""
 
+    def ask(self, value: Any, response_schema: Any) -> Any:
+        """The answer to this question; raises `GraphInterrupt` while there is none (IN-01)."""
+
 
 running_task: ContextVar[RunningTask | None] = ContextVar("running_task", default=None)

@@ -4,6 +4,9 @@ The classes are the reference's, so that ``except`` clauses move over unchanged.
 The words are ours: every message names the channel, node, super-step or thread,
 says what was expected, and what to do next.
 
+Some of them are no mistakes: `GraphBubbleUp` and its kinds carry a wish up to the graphs
+around a node, and end what is in between.
+
 This module imports nothing, so that every other may use it.
 """
 
@@ -15,9 +18,13 @@ __all__ = [
     "EmptyChannelError",
     "EmptyInputError",
     "ErrorCode",
+    "GraphBubbleUp",
+    "GraphInterrupt",
     "GraphRecursionError",
     "InvalidUpdateError",
     "NodeCancelledError",
+    "ParentCommand",
+    "UnknownInterruptError",
 ]
 
 
@@ -70,3 +77,33 @@ class NodeCancelledError(Exception):
 
 class GraphRecursionError(RecursionError):
     """The run took more super-steps than its `recursion_limit` allows (SS-41)."""
+
+
+class UnknownInterruptError(Exception):
+    """An answer is meant for a question that nobody has asked (IN-32).
+
+    Attributes:
+        reason: always ``"not_pending"``; the reference has others.
+        interrupt_ids: the ids that were answered and that no open question has.
+        pending_ids: the ids of the open questions.
+    """
+
+    reason = "not_pending"
+    interrupt_ids: tuple[str, ...] = ()
+    pending_ids: tuple[str, ...] = ()
+
+
+class GraphBubbleUp(Exception):
+    """Ends a node, and goes up to the graph around it. A node that catches it, keeps it."""
+
+
+class GraphInterrupt(GraphBubbleUp):
+    """A node has questions, and its graph stops until they are answered (IN-02).
+
+    Its one argument is the list of questions. There is none if a graph in the node stopped at a
+    breakpoint.
+    """
+
+
+class ParentCommand(GraphBubbleUp):
+    """Commands that are meant for a graph further up (CS-20). They are its arguments."""

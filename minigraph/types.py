@@ -25,6 +25,8 @@ from typing import (
     TypeVar,
 )
 
+from minigraph.doors import lazy_door
+
 __all__ = [
     "All",
     "Command",
@@ -39,7 +41,11 @@ __all__ = [
     "StateUpdate",
     "StreamMode",
     "StreamWriter",
+    "interrupt",  # noqa: F822  # behind the door
 ]
+
+__getattr__ = lazy_door(__name__, {"interrupt": "minigraph.runtime"})
+"""The reference's address of `interrupt`, which needs to know what is running."""
 
 All: TypeAlias = Literal["*"]
 """Every node, where a list of nodes could stand."""

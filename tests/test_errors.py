@@ -16,9 +16,13 @@ def test_the_public_names() -> None:
         "EmptyChannelError",
         "EmptyInputError",
         "ErrorCode",
+        "GraphBubbleUp",
+        "GraphInterrupt",
         "GraphRecursionError",
         "InvalidUpdateError",
         "NodeCancelledError",
+        "ParentCommand",
+        "UnknownInterruptError",
     ]
 
 
@@ -30,6 +34,10 @@ def test_the_public_names() -> None:
         ("InvalidUpdateError", Exception),
         ("NodeCancelledError", Exception),
         ("GraphRecursionError", RecursionError),
+        ("GraphBubbleUp", Exception),
+        ("GraphInterrupt", errors.GraphBubbleUp),
+        ("ParentCommand", errors.GraphBubbleUp),
+        ("UnknownInterruptError", Exception),
     ],
 )
 def test_what_an_except_clause_catches(name: str, base: type[Exception]) -> None:

@@ -142,16 +142,10 @@ def test_no_import_hides_in_a_function(module: str) -> None:
     [
         ("minigraph.channels.last_value", 200),
         ("minigraph.pregel.update", 1000),
-        pytest.param(
-            "minigraph.graph.state",
-            5500,
-            marks=pytest.mark.xfail(
-                raises=AssertionError,
-                strict=True,
-                reason="5,914 lines: durability and the store's bytes stand before the builder",
-            ),
-        ),
-        ("minigraph.graph.state", 5915),  # the limit that is missed must not be missed by more
+        ("minigraph.graph.state", 1100),
+        # The machine stands behind a door of the builder's, so it has a limit of its own: all that
+        # a run needs, down to the bytes in the store.
+        ("minigraph.graph.compile", 7000),
     ],
 )
 def test_how_much_must_be_read_before(module: str, limit: int) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
 
 from minigraph.constants import BRANCH_PREFIX, END, JOIN_PREFIX, START, TASKS
-from minigraph.errors import InvalidUpdateError
+from minigraph.errors import InvalidUpdateError, ParentCommand
 from minigraph.graph.schema import annotations_of, parameter_schema
 from minigraph.pregel.node import Write
 from minigraph.types import Command, Send
@@ -55,9 +55,16 @@ def command_routes(result: Any) -> list[Write]:
     """Where the Commands and Sends in a node's result go (CS-02 to CS-04).
 
     They add to the node's edges. A goto of another kind is ignored, CS-03.
+
+    Raises `ParentCommand` for what is meant for a graph further up. The node and its graph then
+    end, and whatever else it returned is dropped (CS-20).
     """
     if result is None or isinstance(result, dict):
         return []
+    several = isinstance(result, (list, tuple))
+    commands = [each for each in (result if several else [result]) if isinstance(each, Command)]
+    if upward := [command for command in commands if command.graph is not None]:
+        raise ParentCommand(*upward)
     if isinstance(result, Send):
         return go_to(result)
     if isinstance(result, Command):
@@ -67,10 +74,7 @@ def command_routes(result: Any) -> list[Write]:
                 f"goto must be a node's name, a Send, or a list of these, but it is {goto!r}."
             )
         return [w for target in goto if isinstance(target, (str, Send)) for w in go_to(target)]
-    if isinstance(result, (list, tuple)):
-        commands = (each for each in result if isinstance(each, Command))
-        return [write for command in commands for write in command_routes(command)]
-    return []
+    return [write for command in commands for write in command_routes(command)] if several else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ The result is a snapshot: later changes of the builder do not reach it (SG-16).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from minigraph.channels.base import BaseChannel
@@ -36,9 +35,11 @@ from minigraph.graph.branch import (
     command_routes,
     join_channel,
 )
+from minigraph.graph.declaration import Declaration, NodeSpec
 from minigraph.graph.schema import (
     channels_of,
     check_values,
+    command_updates,
     fields_of,
     is_keyed,
     maker_of,
@@ -49,13 +50,14 @@ from minigraph.graph.schema import (
     updates_of,
     validates,
 )
+from minigraph.pregel.inner import inner_graph
 from minigraph.pregel.interrupts import Breakpoints
-from minigraph.pregel.layout import InputCheck
+from minigraph.pregel.layout import InputCheck, Updates
 from minigraph.pregel.live import LiveState
 from minigraph.pregel.main import Pregel
 from minigraph.pregel.node import PregelNode, Route, UserFunction, Write, Writer
 from minigraph.pregel.selection import Selection
-from minigraph.types import RunnableConfig
+from minigraph.types import Command, RunnableConfig
 
 if TYPE_CHECKING:
     from minigraph.graph.state import StateGraph
@@ -67,41 +69,6 @@ on_demand = lazy_door(__name__, {"drawing_of": "minigraph.graph.draw"})
 Channels = dict[str, BaseChannel[Any, Any, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSpec:
-    """A node as it was declared.
-
-    Args:
-        function: the user's function.
-        input_schema: what it expects.
-        defer: whether it waits until nothing else is left to run (SS-08).
-        metadata: for its config.
-        destinations: the nodes that it says it may go to: name → label, which may be empty. They
-            are for checks and drawings, and do not bind it (CS-06).
-    """
-
-    function: UserFunction
-    input_schema: Any
-    defer: bool = False
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    destinations: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Declaration:
-    """Everything that compiling needs to know, without the builder that collected it."""
-
-    nodes: Mapping[str, NodeSpec]
-    edges: Sequence[tuple[str, str]]
-    joins: Sequence[tuple[tuple[str, ...], str]]
-    branches: Mapping[str, Mapping[str, BranchSpec]]
-    channels: Mapping[str, BaseChannel[Any, Any, Any]]
-    state_schema: Any
-    input_schema: Any
-    output_schema: Any
-    context_schema: Any | None = None
-
-
 class CompiledStateGraph(Pregel):
     """A `StateGraph` that can run. It remembers its builder, for those who look."""
 
@@ -110,7 +77,8 @@ class CompiledStateGraph(Pregel):
         declared: Declaration,
         builder: StateGraph,
         *,
-        checkpointer: BaseCheckpointSaver[Any] | None,
+        classes: Sequence[type],
+        checkpointer: BaseCheckpointSaver[Any] | bool | None,
         interrupt_before: Breakpoints,
         interrupt_after: Breakpoints,
         name: str,
@@ -120,6 +88,7 @@ class CompiledStateGraph(Pregel):
         output = list(channels_of(declared.output_schema))
         shown = list(declared.channels)
         nodes = nodes_of(declared)
+        self.classes = classes
         self.make_values = maker_of(declared.output_schema)
         self.make_state = maker_of(declared.state_schema)
         super().__init__(
@@ -133,6 +102,7 @@ class CompiledStateGraph(Pregel):
             interrupt_before_nodes=interrupt_before,
             interrupt_after_nodes=interrupt_after,
             check_input=input_check(declared, nodes),
+            updates_of=updates_from_outside(declared),
             context_schema=declared.context_schema,
             name=name,
         )
@@ -146,12 +116,26 @@ class CompiledStateGraph(Pregel):
         return drawing
 
 
-def allowing(saver: Any, schemas: Iterable[Any]) -> Any:
-    """The saver, for a graph of these schemas: it may store the classes that they name, and build
-    them when they are read (SD-26). What is no saver is refused later, with all the others."""
-    if not isinstance(saver, BaseCheckpointSaver):
-        return saver
-    return saver.with_allowlist(classes_in(schemas))
+def compiled(
+    declared: Declaration, builder: StateGraph, *, checkpointer: Any, **options: Any
+) -> CompiledStateGraph:
+    """The graph that was declared, ready to run.
+
+    The saver may store the classes that the graph's schemas name, and build them when they are read
+    (SD-26). What is no saver is refused later, with all the other mistakes.
+    """
+    classes = classes_of([*declared.schemas, declared.context_schema], declared.nodes.values())
+    if isinstance(checkpointer, BaseCheckpointSaver):
+        checkpointer = checkpointer.with_allowlist(classes)
+    return CompiledStateGraph(
+        declared, builder, classes=classes, checkpointer=checkpointer, **options
+    )
+
+
+def classes_of(schemas: Iterable[Any], nodes: Iterable[NodeSpec]) -> list[type]:
+    """The classes that a graph's schemas name, and those of the graphs in its nodes."""
+    inner = (getattr(inner_graph(spec.function), "classes", ()) for spec in nodes)
+    return list(dict.fromkeys([*classes_in(schemas), *(cls for each in inner for cls in each)]))
 
 
 def all_channels(declared: Declaration) -> Channels:
@@ -271,6 +255,23 @@ def input_check(declared: Declaration, nodes: Mapping[str, PregelNode]) -> Input
     return check
 
 
+def updates_from_outside(declared: Declaration) -> Updates:
+    """What the update of a `Command` means that comes as an input (CS-10)."""
+    if ROOT in declared.channels:
+        return root_updates_of
+
+    def updates(update: Any) -> list[Write]:
+        writes = command_updates(Command(update=update))
+        if not writes and update is not None and update != {}:
+            raise InvalidUpdateError(
+                f"A Command's update is a dict with keys among {sorted(declared.channels)}, a list "
+                f"of (key, value), or an object with such fields, but it is {update!r:.200}."
+            )
+        return writes
+
+    return updates
+
+
 class Reading:
     """How to read the state as a given schema; worked out once for each schema."""
 
@@ -312,12 +313,12 @@ def choosing(branch: BranchSpec, source: str, nodes: Iterable[str]) -> Writer:
 
 def updating(node: str, keys: frozenset[str]) -> Writer:
     """The writer that turns a node's result into its state update and its gotos."""
-    if keys == {ROOT}:
-        return lambda result: root_updates_of(result) + command_routes(result)
+    keyed = keys != {ROOT}
 
     def writer(result: Any) -> list[Write]:
-        if type(result) is dict:  # as nearly every node returns; and a dict goes nowhere
+        if keyed and type(result) is dict:  # as nearly every node returns; a dict goes nowhere
             return [(key, value) for key, value in result.items() if key in keys]
-        return updates_of(node, keys, result) + command_routes(result)
+        routes = command_routes(result)  # first: what is meant for another graph is no update here
+        return (updates_of(node, keys, result) if keyed else root_updates_of(result)) + routes
 
     return writer

@@ -21,7 +21,7 @@ from minigraph.pregel.drawing import Drawing, Edge, Node, noted
 from minigraph.pregel.interrupts import Breakpoints
 
 if TYPE_CHECKING:
-    from minigraph.graph.compile import Declaration
+    from minigraph.graph.declaration import Declaration
 
 
 def drawing_of(declared: Declaration, before: Breakpoints, after: Breakpoints) -> Drawing:

@@ -383,7 +383,6 @@ def root_updates_of(result: Any) -> list[Write]:
     ([('__root__', 5)], [])
     """
     if isinstance(result, Command):
-        command_updates(result)  # refuses what is not built
         return root_updates_of(result.update)
     if has_command(result):
         # Beside a Command, None is one value among others.
@@ -397,11 +396,6 @@ def has_command(result: Any) -> bool:
 
 def command_updates(command: Command[Any]) -> list[Write]:
     """A command's update as pairs; a key may repeat (CS-01)."""
-    if command.graph is not None:
-        raise InvalidUpdateError(
-            f"A Command to the graph {command.graph!r} is not built yet; leave out `graph` to "
-            "update the graph that the node belongs to."
-        )
     update = command.update
     if update is None:
         return []

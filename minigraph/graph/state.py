@@ -17,14 +17,14 @@ import types
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from inspect import Parameter
-from typing import Any, Literal, Self, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, Self, Union, get_args, get_origin
 
 from minigraph.channels.base import BaseChannel
 from minigraph.channels.last_value import LastValue
-from minigraph.checkpoint.base.saver import BaseCheckpointSaver
 from minigraph.constants import END, LEVEL_SEPARATOR, RESERVED, START, TASK_SEPARATOR
+from minigraph.doors import lazy_door
 from minigraph.graph.branch import BranchSpec
-from minigraph.graph.compile import CompiledStateGraph, Declaration, NodeSpec, allowing
+from minigraph.graph.declaration import Declaration, NodeSpec
 from minigraph.graph.schema import (
     annotations_of,
     channels_of,
@@ -33,12 +33,25 @@ from minigraph.graph.schema import (
     name_of,
     parameter_schema,
 )
-from minigraph.pregel.interrupts import Breakpoints
-from minigraph.pregel.main import Pregel
-from minigraph.pregel.node import GIVEN, UserFunction, function_name
-from minigraph.types import Command
+from minigraph.pregel.node import GIVEN, Graph, UserFunction, function_name
+from minigraph.types import All, Command
+
+if TYPE_CHECKING:
+    from minigraph.checkpoint.base.saver import BaseCheckpointSaver
+    from minigraph.graph.compile import CompiledStateGraph
 
 __all__ = ["CompiledStateGraph", "StateGraph"]
+
+on_demand = lazy_door(
+    __name__,
+    {
+        "CompiledStateGraph": "minigraph.graph.compile",
+        "compiled": "minigraph.graph.compile",
+    },
+)
+__getattr__ = on_demand
+"""What runs is another matter than what is declared. Whoever reads this room, or imports it, needs
+none of the machine before somebody compiles."""
 
 
 class StateGraph:
@@ -149,14 +162,10 @@ class StateGraph:
         if action is None:
             if isinstance(node, str):
                 raise RuntimeError(f"Node {node!r} has no function: add_node({node!r}, function).")
-            name, action = function_name(node), node
+            own = node.name if isinstance(node, Graph) else function_name(node)
+            name, action = own, node
         else:
             name = as_name(node, "a node")
-        if isinstance(action, Pregel):
-            raise TypeError(
-                f"Node {name!r} is a compiled graph. Graphs as nodes are not built yet; "
-                "call the graph inside a function."
-            )
         require_function(action, f"Node {name!r}")
         if name in self.nodes:
             raise ValueError(
@@ -339,16 +348,18 @@ class StateGraph:
 
     def compile(
         self,
-        checkpointer: BaseCheckpointSaver[Any] | None = None,
+        checkpointer: BaseCheckpointSaver[Any] | bool | None = None,
         *,
-        interrupt_before: Breakpoints | None = None,
-        interrupt_after: Breakpoints | None = None,
+        interrupt_before: All | Sequence[str] | None = None,
+        interrupt_after: All | Sequence[str] | None = None,
         name: str | None = None,
     ) -> CompiledStateGraph:
         """The graph, ready to run. Later changes of the builder do not reach it.
 
         Args:
-            checkpointer: the saver that keeps its threads; without one nothing is kept.
+            checkpointer: the saver that keeps its threads; without one nothing is kept. A graph
+                that is to be called inside of another one takes the saver of that one. With True it
+                also remembers, from call to call; with False nothing of it is kept (SB-12).
             interrupt_before, interrupt_after: nodes at which every run stops, ``"*"`` for all;
                 go on with ``invoke(None)`` (IN-60, IN-62).
             name: the graph's name.
@@ -367,15 +378,17 @@ class StateGraph:
             input_schema=self.input_schema,
             output_schema=self.output_schema,
             context_schema=self.context_schema,
+            schemas=tuple(self.schemas),
         )
-        return CompiledStateGraph(
+        graph: CompiledStateGraph = on_demand("compiled")(
             declared,
             self,
-            checkpointer=allowing(checkpointer, [*self.schemas, self.context_schema]),
+            checkpointer=checkpointer,
             interrupt_before=interrupt_before or (),
             interrupt_after=interrupt_after or (),
             name=name or "LangGraph",
         )
+        return graph
 
     def validate(self) -> Self:
         """Refuse a graph that names nodes it does not have, or that does not begin anywhere."""
@@ -459,6 +472,8 @@ def require_function(function: Any, who: str) -> None:
     Traceback (most recent call last):
     TypeError: Node 'a' needs 'db', which nobody gives it: ...
     """
+    if isinstance(function, Graph):
+        return
     if not callable(function):
         raise TypeError(f"{who} needs a function, not {type(function).__name__}.")
     if isinstance(function, types.FunctionType):

@@ -22,7 +22,7 @@ from collections.abc import AsyncGenerator, Generator
 from typing import Any, assert_never
 
 from minigraph.errors import add_note
-from minigraph.pregel.durability import NO_SAVER, Saver, async_storage, storage
+from minigraph.pregel.durability import NO_SAVER, Inner, Saver, async_storage, storage
 from minigraph.pregel.effects import (
     Advance,
     Cancel,
@@ -39,6 +39,7 @@ from minigraph.pregel.effects import (
     Warn,
 )
 from minigraph.pregel.runner import LoopRunner, ThreadRunner
+from minigraph.pregel.running import Around
 from minigraph.types import Durability
 
 logger = logging.getLogger("minigraph")
@@ -52,6 +53,8 @@ class Driver:
         limit: how many tasks may run at once (`max_concurrency`).
         live: somebody reads what tasks say while they work.
         durability: when things are stored, see `durability`.
+        around: what the graphs have that tasks call.
+        inner: set if a task has called this run's graph.
     """
 
     def __init__(
@@ -60,10 +63,12 @@ class Driver:
         limit: int | None = None,
         live: bool = False,
         durability: Durability = "sync",
+        around: Around | None = None,
+        inner: Inner | None = None,
     ) -> None:
         self.saver: Saver = NO_SAVER if saver is None else saver
-        self.storage = storage(saver, durability)
-        self.tasks = ThreadRunner(limit, live)
+        self.storage = storage(saver, durability, inner)
+        self.tasks = ThreadRunner(limit, live, around or Around(saver, durability))
 
     def drive(self, program: Program) -> Generator[Emit, None, Any]:
         answer: Any = None
@@ -104,7 +109,7 @@ class Driver:
             raise
         finally:
             self.tasks.close()
-        self.storage.finish()
+        self.storage.finish(result)
         return result
 
     def perform(self, effect: Effect) -> Any:
@@ -148,10 +153,12 @@ class AsyncDriver:
         limit: int | None = None,
         live: bool = False,
         durability: Durability = "sync",
+        around: Around | None = None,
+        inner: Inner | None = None,
     ) -> None:
         self.saver: Saver = NO_SAVER if saver is None else saver
-        self.storage = async_storage(saver, durability)
-        self.tasks = LoopRunner(limit, live)
+        self.storage = async_storage(saver, durability, inner)
+        self.tasks = LoopRunner(limit, live, around or Around(saver, durability))
         self.result: Any = None
 
     async def drive(self, program: Program) -> AsyncGenerator[Emit, None]:
@@ -191,7 +198,7 @@ class AsyncDriver:
             raise
         finally:
             self.tasks.close()
-        await self.storage.finish()
+        await self.storage.finish(self.result)
 
     async def perform(self, effect: Effect) -> Any:
         match effect:

@@ -24,13 +24,14 @@ import inspect
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from functools import lru_cache, partial
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, cast
 
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
 from minigraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from minigraph.constants import RESUME
 from minigraph.errors import add_note
-from minigraph.pregel.effects import Save, SaveWrites
+from minigraph.pregel.effects import Paused, Save, SaveWrites
 from minigraph.types import Durability
 
 Saver: TypeAlias = BaseCheckpointSaver[Any]
@@ -134,34 +135,97 @@ def where(effect: Save | SaveWrites) -> str:
 # ---------------------------------------------------------------- the end of a run
 
 
-class Kept:
-    """What a run in the mode ``exit`` has to store when it ends (DU-06 to DU-10)."""
+UNFINISHED: Final[Any] = object()
+"""The result of a run that has raised."""
 
-    def __init__(self) -> None:
+ATOMS: Final = frozenset({int, str, float, bool, type(None), bytes})
+"""What nobody can edit, so it need not be copied."""
+
+
+class Inner(NamedTuple):
+    """A graph that a task has called, as the one who stores for it must know it.
+
+    Fields:
+        task: takes down what is to be kept with it, if the graph keeps nothing itself.
+        remembers: whether the graph has a memory of its own.
+    """
+
+    task: Notes
+    remembers: bool
+
+
+class Notes(Protocol):
+    """A task that keeps the answers of graphs in it which keep nothing."""
+
+    def note(self, task_id: str, answers: Sequence[Any]) -> None:
+        """Keep these, which are all of that task's."""
+
+
+class Kept:
+    """What a run in the mode ``exit`` has to store when it ends (DU-06 to DU-10).
+
+    Nodes may edit their lists meanwhile. So of each value there is a copy, made when it was new.
+    """
+
+    def __init__(self, saver: Saver, inner: Inner | None) -> None:
+        self.serde = saver.serde
+        self.inner = inner
         self.first: Save | None = None
         self.last: Save | None = None
+        self.values: dict[str, Any] = {}
         self.versions: dict[str, Any] = {}
         self.writes: list[SaveWrites] = []
 
     def put(self, *fields: Any) -> None:
         save = Save(*fields)
+        values = save.checkpoint["channel_values"]
+        new = values.keys() if self.last is None else save.new_versions.keys() & values.keys()
+        self.values |= {name: self.copied(values[name]) for name in new}
         self.first = self.first or save
         self.last = save
         self.versions.update(save.new_versions)
-        self.writes.clear()  # they belong to a super-step that is over
+        self.writes = []  # they belong to a super-step that is over
 
     def put_writes(self, *fields: Any) -> None:
-        self.writes.append(SaveWrites(*fields))
+        effect = SaveWrites(*fields)
+        writes = [(channel, self.copied(value)) for channel, value in effect.writes]
+        self.writes.append(effect._replace(writes=writes))
 
-    def take(self) -> list[Save | SaveWrites]:
+    def copied(self, value: Any) -> Any:
+        """A copy. What has none must be storable otherwise, or it is refused now, and not later."""
+        if type(value) in ATOMS:
+            return value
+        try:
+            return COPIES.loads_typed(COPIES.dumps_typed(value))
+        except Exception:
+            self.serde.dumps_typed(value)
+            return value
+
+    def to_store(self, result: Any) -> list[Save | SaveWrites]:
         """The last checkpoint, as a child of the one that the run began with; and the writes that
-        hang on it."""
+        hang on it.
+
+        A graph in a task that has come to its end in the run that began it has nothing to go on
+        with, and nothing is stored of it, unless it has a memory of its own (DU-11).
+        """
         kept: list[Save | SaveWrites] = [*self.writes]
-        if self.first is not None and self.last is not None:
-            checkpoint = self.last._replace(config=self.first.config, new_versions=self.versions)
-            kept.insert(0, checkpoint)
-        self.__init__()  # type: ignore[misc]  # all of it is taken
-        return kept
+        if self.first is None or self.last is None:
+            return kept
+        ended = result is not UNFINISHED and not isinstance(result, Paused)
+        began = "checkpoint_id" not in self.first.config["configurable"]
+        if self.inner is not None and not self.inner.remembers and ended and began:
+            return []
+        names = self.last.checkpoint["channel_values"]
+        values = {name: self.values[name] for name in names}
+        whole: Any = {**self.last.checkpoint, "channel_values": values}
+        config = self.first.config
+        return [Save(config, whole, self.last.metadata, self.versions), *kept]
+
+
+def all_of(problems: Sequence[Exception]) -> None:
+    """Raise the first of these, if there are any."""
+    if problems:
+        raise problems[0]
 
 
 # ---------------------------------------------------------------- for the sync driver
@@ -185,8 +249,23 @@ class Storage:
     def flush(self) -> None:
         """Store what waits."""
 
-    def finish(self) -> None:
-        """Nothing is left to store when this returns. Raises what went wrong before."""
+    def finish(self, result: Any = UNFINISHED) -> None:
+        """Nothing is left to store when this returns. Raises what went wrong before.
+
+        `result` is what the program has returned.
+        """
+
+
+def stubbornly(store: Callable[[], None]) -> None:
+    """Store, whatever happens. Ctrl-C in the middle of it has to wait until it is done: there is no
+    other chance to keep what was finished (ST-30). To store the same thing twice does no harm."""
+    try:
+        store()
+    except Exception:
+        raise
+    except BaseException:
+        store()
+        raise
 
 
 class Together(Storage):
@@ -204,34 +283,52 @@ class Together(Storage):
         self.put_writes = lambda *fields: self.held.append(prepared(saver, SaveWrites(*fields)))
 
     def together(self, more: list[Any]) -> None:
-        held, self.held = self.held, []
         try:
-            self.saver.store(held + more)
+            self.saver.store(self.held + more)
         except Exception:
-            if held and more:
-                self.saver.store(held)  # what tasks have done is kept, whatever became of the end
+            if self.held and more:
+                self.saver.store(self.held)  # what tasks have done is kept, whatever became of it
+                self.held = []
             raise
+        self.held = []  # and not before: if Ctrl-C comes in between, they are still there
 
     def flush(self) -> None:
         if self.held:
             self.together([])
 
-    def finish(self) -> None:
-        self.flush()
+    def finish(self, result: Any = UNFINISHED) -> None:
+        stubbornly(self.flush)
 
 
 class AtExit(Storage):
     """Stores at the end."""
 
-    def __init__(self, saver: Saver) -> None:
+    def __init__(self, saver: Saver, inner: Inner | None = None) -> None:
         self.store = Storage(saver)
-        self.kept = Kept()
+        self.kept = Kept(saver, inner)
         self.put = self.kept.put
         self.put_writes = self.kept.put_writes
 
-    def finish(self) -> None:
-        for effect in self.kept.take():
-            self.store.perform(effect)
+    def finish(self, result: Any = UNFINISHED) -> None:
+        problems = []
+        for effect in self.kept.to_store(result):
+            try:
+                stubbornly(partial(self.store.perform, effect))
+            except Exception as error:  # what another task has done is stored all the same
+                problems.append(error)
+        all_of(problems)
+
+
+class Job:
+    """Something that is to be stored in the background."""
+
+    __slots__ = ("alone", "effect", "problem", "ready")
+
+    def __init__(self, effect: Save | SaveWrites, ready: Any) -> None:
+        self.effect = effect
+        self.alone = ready is None  # no copy could be made, so the run waits until it is stored
+        self.ready = effect if ready is None else ready
+        self.problem: BaseException | None = None
 
 
 class Background(Storage):
@@ -241,7 +338,7 @@ class Background(Storage):
         self.saver: Any = saver
         self.store = Storage(saver)
         self.in_halves = in_halves(saver)
-        self.waiting: list[tuple[Save | SaveWrites, Any]] = []
+        self.waiting: list[Job] = []
         self.pool: ThreadPoolExecutor | None = None
         self.working = False
         self.changed = threading.Condition()
@@ -250,20 +347,20 @@ class Background(Storage):
         self.put_writes = lambda *fields: self.later(SaveWrites(*fields))
 
     def later(self, effect: Save | SaveWrites) -> None:
-        ready = prepared(self.saver, effect) if self.in_halves else frozen(effect)
-        if ready is None or len(self.waiting) >= MOST_WAITING:
-            self.drain()
         self.raise_problem()
-        if ready is None:
-            self.store.perform(effect)
-            return
+        job = Job(effect, prepared(self.saver, effect) if self.in_halves else frozen(effect))
         if self.pool is None:
             self.pool = ThreadPoolExecutor(1, thread_name_prefix="minigraph-store")
         with self.changed:
-            self.waiting.append((effect, ready))
+            self.waiting.append(job)
             if not self.working:
                 self.working = True
                 self.pool.submit(self.work)
+        if job.alone or len(self.waiting) >= MOST_WAITING:
+            self.drain()
+            self.raise_problem()
+            if job.problem is not None:
+                raise job.problem
 
     def work(self) -> None:
         while True:
@@ -275,22 +372,25 @@ class Background(Storage):
                     return
             self.problem = self.attempt(jobs)
 
-    def attempt(self, jobs: Sequence[tuple[Save | SaveWrites, Any]]) -> BaseException | None:
+    def attempt(self, jobs: Sequence[Job]) -> BaseException | None:
         """Store these, up to the first that cannot be stored: behind it there would be a gap."""
         if self.in_halves:
             try:
-                self.saver.store([ready for _, ready in jobs])
+                self.saver.store([job.ready for job in jobs])
                 return None
             except BaseException:
                 pass  # one by one, then, to see which it is
-        for effect, ready in jobs:
+        for job in jobs:
             try:
                 if self.in_halves:
-                    self.saver.store([ready])
+                    self.saver.store([job.ready])
                 else:
-                    self.store.perform(ready)
+                    self.store.perform(job.ready)
             except BaseException as error:
-                add_note(error, f"While {where(effect)} was being stored in the background.")
+                if job.alone:
+                    job.problem = error  # the run waits for it, and will hear of it
+                    continue
+                add_note(error, f"While {where(job.effect)} was being stored in the background.")
                 return error
         return None
 
@@ -303,9 +403,9 @@ class Background(Storage):
         if self.problem is not None:
             raise self.problem
 
-    def finish(self) -> None:
+    def finish(self, result: Any = UNFINISHED) -> None:
         try:
-            self.drain()
+            stubbornly(self.drain)
             self.raise_problem()
         finally:
             if self.pool is not None:
@@ -314,21 +414,29 @@ class Background(Storage):
 
 
 class Nowhere(Storage):
-    """For programs that have nothing to store."""
+    """For programs that have nothing to store; or only answers, for the task around them."""
 
-    def __init__(self) -> None:
-        pass
+    def __init__(self, inner: Inner | None) -> None:
+        if inner is not None:
+            self.put_writes = lambda *fields: note(inner, SaveWrites(*fields))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(NO_SAVER, name)
 
 
-def storage(saver: Saver | None, mode: Durability | None) -> Storage:
+def note(inner: Inner, effect: SaveWrites) -> None:
+    """Have the task around a graph keep the answers that one of its tasks has got."""
+    for channel, value in effect.writes:
+        if channel == RESUME:
+            inner.task.note(effect.task_id, value)
+
+
+def storage(saver: Saver | None, mode: Durability | None, inner: Inner | None = None) -> Storage:
     """The way to store in, for a sync driver."""
     if saver is None:
-        return Nowhere()
+        return Nowhere(inner)
     if mode == "exit":
-        return AtExit(saver)
+        return AtExit(saver, inner)
     if stores_at_once(saver):
         return Storage(saver)
     if mode == "sync":
@@ -351,8 +459,8 @@ class AsyncStorage:
     async def perform(self, effect: Save | SaveWrites) -> None:
         await (self.put if isinstance(effect, Save) else self.put_writes)(*effect)
 
-    async def finish(self) -> None:
-        """Nothing is left to store when this returns. Raises what went wrong before."""
+    async def finish(self, result: Any = UNFINISHED) -> None:
+        """As for `Storage`."""
 
 
 async def whole(storing: Awaitable[Any]) -> Any:
@@ -387,9 +495,9 @@ class AsyncAtOnce(AsyncStorage):
 
 
 class AsyncAtExit(AsyncStorage):
-    def __init__(self, saver: Saver) -> None:
+    def __init__(self, saver: Saver, inner: Inner | None = None) -> None:
         self.store = AsyncAtOnce(saver)
-        self.kept = Kept()
+        self.kept = Kept(saver, inner)
 
         async def put(*fields: Any) -> None:
             self.kept.put(*fields)
@@ -399,9 +507,17 @@ class AsyncAtExit(AsyncStorage):
 
         self.put, self.put_writes = put, put_writes
 
-    async def finish(self) -> None:
-        for effect in self.kept.take():
-            await self.store.perform(effect)
+    async def finish(self, result: Any = UNFINISHED) -> None:
+        await whole(self.store_all(result))
+
+    async def store_all(self, result: Any) -> None:
+        problems = []
+        for effect in self.kept.to_store(result):
+            try:
+                await self.store.perform(effect)
+            except Exception as error:  # what another task has done is stored all the same
+                problems.append(error)
+        all_of(problems)
 
 
 class AsyncBackground(AsyncStorage):
@@ -411,45 +527,48 @@ class AsyncBackground(AsyncStorage):
         self.saver: Any = saver
         self.store = AsyncStorage(saver)
         self.in_halves = in_halves(saver)
-        self.waiting: list[tuple[Save | SaveWrites, Any]] = []
+        self.waiting: list[Job] = []
         self.worker: asyncio.Task[None] | None = None
         self.problem: BaseException | None = None
         self.put = lambda *fields: self.later(Save(*fields))
         self.put_writes = lambda *fields: self.later(SaveWrites(*fields))
 
     async def later(self, effect: Save | SaveWrites) -> None:
-        ready = prepared(self.saver, effect) if self.in_halves else frozen(effect)
-        if ready is None or len(self.waiting) >= MOST_WAITING:
-            await self.drain()
         self.raise_problem()
-        if ready is None:
-            await self.store.perform(effect)
-            return
-        self.waiting.append((effect, ready))
+        job = Job(effect, prepared(self.saver, effect) if self.in_halves else frozen(effect))
+        self.waiting.append(job)
         if self.worker is None or self.worker.done():
             self.worker = asyncio.create_task(self.work())
+        if job.alone or len(self.waiting) >= MOST_WAITING:
+            await self.drain()
+            self.raise_problem()
+            if job.problem is not None:
+                raise job.problem
 
     async def work(self) -> None:
         while self.waiting and self.problem is None:
             jobs, self.waiting = self.waiting, []
             self.problem = await self.attempt(jobs)
 
-    async def attempt(self, jobs: Sequence[tuple[Save | SaveWrites, Any]]) -> BaseException | None:
+    async def attempt(self, jobs: Sequence[Job]) -> BaseException | None:
         """Store these, up to the first that cannot be stored: behind it there would be a gap."""
         if self.in_halves:
             try:
-                await self.saver.astore([ready for _, ready in jobs])
+                await self.saver.astore([job.ready for job in jobs])
                 return None
             except BaseException:
                 pass  # one by one, then, to see which it is
-        for effect, ready in jobs:
+        for job in jobs:
             try:
                 if self.in_halves:
-                    await self.saver.astore([ready])
+                    await self.saver.astore([job.ready])
                 else:
-                    await self.store.perform(ready)
+                    await self.store.perform(job.ready)
             except BaseException as error:
-                add_note(error, f"While {where(effect)} was being stored in the background.")
+                if job.alone:
+                    job.problem = error  # the run waits for it, and will hear of it
+                    continue
+                add_note(error, f"While {where(job.effect)} was being stored in the background.")
                 return error
         return None
 
@@ -462,27 +581,33 @@ class AsyncBackground(AsyncStorage):
         if self.problem is not None:
             raise self.problem
 
-    async def finish(self) -> None:
+    async def finish(self, result: Any = UNFINISHED) -> None:
         await self.drain()
         self.raise_problem()
 
 
 class AsyncNowhere(AsyncStorage):
-    """For programs that have nothing to store."""
+    """For programs that have nothing to store; or only answers, for the task around them."""
 
-    def __init__(self) -> None:
-        pass
+    def __init__(self, inner: Inner | None) -> None:
+        async def put_writes(*fields: Any) -> None:
+            note(cast(Inner, inner), SaveWrites(*fields))
+
+        if inner is not None:
+            self.put_writes = put_writes
 
     def __getattr__(self, name: str) -> Any:
         return getattr(NO_SAVER, name)
 
 
-def async_storage(saver: Saver | None, mode: Durability | None) -> AsyncStorage:
+def async_storage(
+    saver: Saver | None, mode: Durability | None, inner: Inner | None = None
+) -> AsyncStorage:
     """The way to store in, for an async driver."""
     if saver is None:
-        return AsyncNowhere()
+        return AsyncNowhere(inner)
     if mode == "exit":
-        return AsyncAtExit(saver)
+        return AsyncAtExit(saver, inner)
     if stores_at_once(saver):
         return AsyncStorage(saver)
     return AsyncAtOnce(saver) if mode == "sync" else AsyncBackground(saver)

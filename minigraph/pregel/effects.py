@@ -9,7 +9,7 @@ one of the *effects* below and stops; the driver performs it and sends back an a
                      CheckpointTuple, None ◀──
     yield Start(tasks, view)        ──▶       sets them going
     yield Next()                    ──▶       waits for one of them
-                  Finished, Failed, None ◀──
+           Finished, Asked, Failed, None ◀──
     yield SaveWrites(…)             ──▶       saver.put_writes(…)
     yield Save(…)                   ──▶       saver.put(…)
     yield Emit(mode, payload)       ──▶       hands it to whoever reads the stream
@@ -24,21 +24,25 @@ What is durable when the program goes on: after `SaveWrites` the writes of that 
 `Save` that checkpoint. How soon that is true (at once, in the background, at the end) is
 the driver's to promise; the program only relies on the order.
 
-Room is left, by design, for what else can happen while tasks run: a task that asks a
-question or calls another task is one more kind of answer to `Next`, and a task to run
-again is one more `Start` between two `Next`.
+Room is left, by design, for what else can happen while tasks run: a task that calls another
+task is one more kind of answer to `Next`, and a task to run again is one more `Start` between
+two `Next`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from minigraph.checkpoint.base.records import Checkpoint, CheckpointMetadata
+from minigraph.pregel.interrupts import Replay, Resumption
 from minigraph.pregel.live import LiveState, Version
 from minigraph.pregel.node import Write
 from minigraph.pregel.plan import Task
-from minigraph.types import RunnableConfig
+from minigraph.types import Interrupt, RunnableConfig
+
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class View(NamedTuple):
@@ -52,6 +56,9 @@ class View(NamedTuple):
         results: what each task is to be treated as having returned, by task id, in place of
             calling its function: an update from outside is such a task.
         context: what the caller gave for the nodes to know (MR-04).
+        held: the answers that tasks have already, by task id.
+        resumption: what else comes with a super-step that the run goes on with; None for others.
+        replay: set if the run goes back in time.
     """
 
     config: RunnableConfig
@@ -59,6 +66,9 @@ class View(NamedTuple):
     state: LiveState
     results: Mapping[str, Any] | None = None
     context: Any = None
+    held: Mapping[str, Sequence[Any]] = NOTHING
+    resumption: Resumption | None = None
+    replay: Replay | None = None
 
 
 # ---------------------------------------------------------------- effects
@@ -93,7 +103,7 @@ class Start(NamedTuple):
 
 
 class Next(NamedTuple):
-    """Wait for one task to end. Answer: `Finished`, `Failed`, or None if none is left.
+    """Wait for one task to end. Answer: `Finished`, `Asked`, `Failed`, or None if none is left.
 
     While it waits, the driver passes on what tasks tell the reader of the stream: that is no
     answer, and the program does not hear of it.
@@ -136,10 +146,18 @@ class Save(NamedTuple):
 
 
 class Emit(NamedTuple):
-    """Tell the reader of the stream. Answer: nothing."""
+    """Tell the reader of the stream. Answer: nothing.
+
+    Fields:
+        mode, payload: see `events`.
+        namespace: of the graph that tells, level by level; empty for the run's own.
+        interrupts: the questions that go with a chunk of values (IN-22).
+    """
 
     mode: str
     payload: Any
+    namespace: tuple[str, ...] = ()
+    interrupts: tuple[Interrupt, ...] = ()
 
 
 class Warn(NamedTuple):
@@ -160,10 +178,23 @@ Program: TypeAlias = Generator[Effect, Any, Any]
 
 
 class Finished(NamedTuple):
-    """A task ended well, with these writes."""
+    """A task ended well, with these writes.
+
+    `answers`, here and below, are what tasks have been answered, by task id, as far as the program
+    does not know it: this task, and those of graphs in it that keep nothing.
+    """
 
     task_id: str
     writes: Sequence[Write]
+    answers: Mapping[str, Sequence[Any]] = NOTHING
+
+
+class Asked(NamedTuple):
+    """A task has stopped to ask; without a question, if a graph in it stopped at a breakpoint."""
+
+    task_id: str
+    interrupts: Sequence[Interrupt]
+    answers: Mapping[str, Sequence[Any]] = NOTHING
 
 
 class Failed(NamedTuple):
@@ -171,6 +202,7 @@ class Failed(NamedTuple):
 
     task_id: str
     error: BaseException
+    answers: Mapping[str, Sequence[Any]] = NOTHING
 
 
 class Stopped(Exception):
@@ -180,3 +212,18 @@ class Stopped(Exception):
     finished; so a driver throws this instead, performs what the program still asks for, and
     then lets the original reason take its course.
     """
+
+
+# ---------------------------------------------------------------- the end of a program
+
+
+class Paused(NamedTuple):
+    """What a run returns that has stopped for people, in the place of its bare result.
+
+    Fields:
+        value: the result so far.
+        interrupts: the questions; none if it stopped at a breakpoint.
+    """
+
+    value: Any
+    interrupts: tuple[Interrupt, ...]

@@ -18,14 +18,17 @@ reference.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from minigraph.constants import PUSH
+from minigraph.pregel.identity import without_ids
+from minigraph.pregel.inner import graph_of
 from minigraph.pregel.io import result_of, written_values
 from minigraph.pregel.node import Write
 from minigraph.pregel.plan import Task
 from minigraph.pregel.selection import Selection
-from minigraph.types import RunnableConfig
+from minigraph.types import Interrupt, RunnableConfig
 
 MODES: Final = ("values", "updates", "tasks", "checkpoints", "debug", "custom", "messages")
 """All modes of a stream. ``messages`` is accepted and stays silent: there is no chat model here
@@ -74,14 +77,15 @@ def task_result_event(
     writes: Sequence[Write],
     shown: Selection,
     error: BaseException | None = None,
+    questions: Sequence[Interrupt] = (),
 ) -> dict[str, Any]:
-    """A task has ended, for ``tasks``: with writes, or with an error (ST-14, ST-20)."""
+    """A task has ended, for ``tasks``: with writes, an error or questions (ST-14, ST-20)."""
     return {
         "id": task.id,
         "name": task.name,
         "error": error,
         "result": result_of(writes, shown),
-        "interrupts": [],
+        "interrupts": [asdict(question) for question in questions],
     }
 
 
@@ -94,12 +98,13 @@ def checkpoint_event(
     tasks: Sequence[Task],
     finished: Mapping[str, Sequence[Write]],
     errors: Mapping[str, Any],
+    questions: Mapping[str, Sequence[Interrupt]],
     shown: Selection,
 ) -> dict[str, Any]:
     """A checkpoint, and what runs next, for ``checkpoints`` (ST-15).
 
-    `finished` and `errors` say, by task id, what is already known of the tasks: when a run
-    goes on from a checkpoint, some of them may have run before.
+    `finished`, `errors` and `questions` say, by task id, what is already known of the tasks: when
+    a run goes on from a checkpoint, some of them may have run before.
     """
     return {
         "config": public_config(config),
@@ -108,22 +113,35 @@ def checkpoint_event(
         "metadata": dict(metadata),
         "next": [task.name for task in tasks],
         "tasks": [
-            waiting_task(task, finished.get(task.id), errors.get(task.id), shown) for task in tasks
+            waiting_task(
+                task,
+                finished.get(task.id),
+                errors.get(task.id),
+                questions.get(task.id, ()),
+                inner_config(config, task),
+                shown,
+            )
+            for task in tasks
         ],
     }
 
 
 def waiting_task(
-    task: Task, writes: Sequence[Write] | None, error: Any, shown: Selection
+    task: Task,
+    writes: Sequence[Write] | None,
+    error: Any,
+    questions: Sequence[Interrupt],
+    inner: RunnableConfig | None,
+    shown: Selection,
 ) -> dict[str, Any]:
     """A task of a checkpoint's super-step, with its error or its result if it has one."""
     entry: dict[str, Any] = {"id": task.id, "name": task.name}
     if writes is None and error is not None:
-        return {**entry, "error": error, "state": None}
+        return {**entry, "error": error, "state": inner}
     result: Any = result_of(writes or (), shown)
     if result:
         entry["result"] = result.get(shown.names[0]) if shown.single else result
-    return {**entry, "interrupts": (), "state": None}
+    return {**entry, "interrupts": tuple([asdict(each) for each in questions]), "state": inner}
 
 
 def debug_event(step: int, timestamp: str, type: str, payload: Any) -> dict[str, Any]:
@@ -139,3 +157,24 @@ def public_config(config: RunnableConfig) -> RunnableConfig:
     """
     place = config.get("configurable", {})
     return {"configurable": {k: v for k, v in place.items() if not k.startswith("__")}}
+
+
+def with_map(config: RunnableConfig, around: Mapping[str, str]) -> RunnableConfig:
+    """The address of an inner graph's checkpoint, with those of all the graphs around it: only
+    together they say when that was (SB-31). The root's is as it is."""
+    place = config.get("configurable", {})
+    namespace = place.get("checkpoint_ns")
+    if not namespace:
+        return config
+    ids = {**around, namespace: place.get("checkpoint_id")}
+    return {**config, "configurable": {**place, "checkpoint_map": ids}}
+
+
+def inner_config(config: RunnableConfig, task: Task) -> RunnableConfig | None:
+    """Where the graph stands that this task may call; None if it calls none (SB-30)."""
+    graph = graph_of(task.node)
+    if graph is None:
+        return None
+    namespace = task.namespace if graph.checkpointer is not True else without_ids(task.namespace)
+    thread = config.get("configurable", {}).get("thread_id")
+    return {"configurable": {"thread_id": thread, "checkpoint_ns": namespace}}

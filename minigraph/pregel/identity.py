@@ -22,7 +22,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-from minigraph.constants import LEVEL_SEPARATOR
+from minigraph.constants import LEVEL_SEPARATOR, TASK_SEPARATOR
 
 
 @lru_cache(maxsize=4096)
@@ -55,8 +55,24 @@ def task_id(position: str) -> str:
     >>> task_id("1ef4f797-8335-6428-8001-8a1503f9b875" "a" "1" "a" "__pregel_pull" "branch:to:a")
     '1e8c35ea-500b-4611-b3ea-302a6c60770f'
     """
-    text = blake2b(position.encode(), digest_size=16).hexdigest()
+    text = hashed(position)
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def hashed(text: str) -> str:
+    """128 bits of a text, as 32 hexadecimal digits."""
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def interrupt_id(namespace: str, index: int) -> str:
+    """The id of a task's question: of its first (index 0), second, … (IN-05).
+
+    It says where the question is asked, and in no other place of any thread is it the same.
+
+    >>> interrupt_id("ask:1e8c35ea-500b-4611-b3ea-302a6c60770f", 0)
+    '80248c04ca7ed95504f2046ede4501c8'
+    """
+    return hashed(f"{namespace}{LEVEL_SEPARATOR}{index}" if index else namespace)
 
 
 def child_namespace(namespace: str, node: str) -> str:
@@ -66,3 +82,13 @@ def child_namespace(namespace: str, node: str) -> str:
     ('a', 'a:1|b')
     """
     return f"{namespace}{LEVEL_SEPARATOR}{node}" if namespace else node
+
+
+def without_ids(namespace: str) -> str:
+    """A namespace by its nodes alone; the numbers of repeated calls stay (SB-04).
+
+    >>> without_ids("call:1e8c35ea|1|inner:2f"), without_ids("call")
+    ('call|1|inner', 'call')
+    """
+    levels = namespace.split(LEVEL_SEPARATOR)
+    return LEVEL_SEPARATOR.join(level.split(TASK_SEPARATOR)[0] for level in levels)

@@ -19,11 +19,12 @@ is as if it had.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Generator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 from uuid import UUID, uuid5
 
 from minigraph.checkpoint.base.records import CheckpointTuple
-from minigraph.config import at_checkpoint
+from minigraph.config import at_checkpoint, namespace_of
 from minigraph.constants import COPY, END, INPUT, INTERRUPT, MISSING, PULL, START
 from minigraph.errors import InvalidUpdateError, add_note
 from minigraph.pregel.effects import (
@@ -41,27 +42,62 @@ from minigraph.pregel.effects import (
     View,
     Warn,
 )
+from minigraph.pregel.events import inner_config, with_map
 from minigraph.pregel.identity import path_text
+from minigraph.pregel.inner import graph_of
 from minigraph.pregel.io import input_writes, result_of
 from minigraph.pregel.layout import Layout
 from minigraph.pregel.live import Glimpse, LiveState, Version, glimpse, hydrate
 from minigraph.pregel.node import Write
+from minigraph.pregel.pending import (
+    apply_from_outside,
+    by_command,
+    finished_writes,
+    open_questions,
+    outside_writes,
+    stored_errors,
+    stored_questions,
+)
 from minigraph.pregel.plan import Task, plan
-from minigraph.pregel.program import Environment, finished_writes, stored_errors
+from minigraph.pregel.request import Environment
 from minigraph.pregel.update import TaskWrites, update
 from minigraph.pregel.versions import moved_since
-from minigraph.types import PregelTask, RunnableConfig, StateSnapshot, StateUpdate, new_record
+from minigraph.types import (
+    Interrupt,
+    PregelTask,
+    RunnableConfig,
+    StateSnapshot,
+    StateUpdate,
+    new_record,
+)
 
 # ---------------------------------------------------------------- reading
 
 
 def state_program(
-    layout: Layout, config: RunnableConfig, next_version: Callable[[Version | None], Version]
-) -> Program:
-    """One checkpoint as a `StateSnapshot`: the latest, or the one that is named (CP-31)."""
+    layout: Layout,
+    config: RunnableConfig,
+    next_version: Callable[[Version | None], Version],
+    inside: bool = False,
+) -> Generator[Effect, Any, StateSnapshot]:
+    """One checkpoint as a `StateSnapshot`: the latest, or the one that is named (CP-31).
+
+    `inside`: show the state of the graphs in its tasks as well, and of those in theirs (SB-31).
+    """
     saved: CheckpointTuple | None = yield Load(config)
     named = config.get("configurable", {}).get("checkpoint_id")
-    return snapshot(layout, config, saved, None if named else next_version)
+    found = snapshot(layout, config, saved, None if named else next_version)
+    if not inside:
+        return found
+    tasks: list[PregelTask] = []
+    for task in found.tasks:
+        graph = graph_of(layout.nodes[task.name])
+        if graph is not None and task.state is not None:
+            state = yield from state_program(graph.layout, task.state, next_version, inside)
+            if state.created_at is not None:  # else it has not begun
+                task = task._replace(state=state)
+        tasks.append(task)
+    return found._replace(tasks=tuple(tasks))
 
 
 def history_program(
@@ -76,7 +112,7 @@ def history_program(
     cursor = yield Listing({**config, "configurable": place}, filter, before, limit)
     advance = Advance(cursor)
     while (saved := (yield advance)) is not None:
-        yield new_record(Emit, ("snapshot", snapshot(layout, config, saved)))
+        yield new_record(Emit, ("snapshot", snapshot(layout, config, saved), (), ()))
 
 
 def snapshot(
@@ -91,21 +127,25 @@ def snapshot(
         layout: the graph whose thread it is.
         config: what was asked for; an empty snapshot echoes it.
         saved: the checkpoint; ``None`` gives an empty snapshot.
-        next_version: given for the live view, in which tasks that have finished count as done:
-            it shows where the thread stands. Without it the snapshot is a record of how the
-            super-step began (CP-40, CP-41).
+        next_version: given for the live view, in which tasks that have finished count as done, and
+            questions that were answered are gone: it shows where the thread stands. Without it the
+            snapshot is a record of how the super-step began (CP-40, CP-41).
     """
     if saved is None:
         return StateSnapshot({}, (), config, None, None, None, (), ())
     state: Glimpse
     if next_version:
         state = live = hydrate(layout, saved.checkpoint)
+        apply_stored(layout, live, saved, next_version)
     else:
         state = glimpse(layout, saved.checkpoint)
     tasks = waiting_tasks(layout, state, saved)
     finished = finished_writes(saved)
     errors = stored_errors(saved)
+    questions = stored_questions(saved) if saved.pending_writes else {}
     next_nodes = tuple([task.name for task in tasks])
+    if next_version and questions:
+        questions = {task.id: each for task, each in open_questions(saved, tasks)}
     if next_version and finished:
         done = [task for task in tasks if task.id in finished]
         try:
@@ -120,30 +160,66 @@ def snapshot(
             if tasks and not next_nodes:
                 # The super-step is over but for its checkpoint: tell what comes after it.
                 next_nodes = tuple([t.name for t in waiting_tasks(layout, state, saved)])
+    address, parent = saved.config, saved.parent_config
+    if (around := saved.metadata.get("parents")) and namespace_of(address):
+        address = with_map(address, around)
+        parent = parent and with_map(parent, around)
     return new_record(
         StateSnapshot,
         (
             read_state(layout, state),
             next_nodes,
-            saved.config,
+            address,
             dict(saved.metadata),
             saved.checkpoint["ts"],
-            saved.parent_config,
-            tuple([shown(layout, task, finished.get(task.id), errors) for task in tasks]),
-            (),
+            parent,
+            tuple(
+                [
+                    shown(
+                        layout,
+                        task,
+                        finished.get(task.id),
+                        errors,
+                        questions.get(task.id, ()),
+                        inner_config(saved.config, task),
+                    )
+                    for task in tasks
+                ]
+            ),
+            tuple([each for task in tasks for each in questions.get(task.id, ())])
+            if questions
+            else (),
         ),
     )
 
 
+def apply_stored(
+    layout: Layout,
+    state: LiveState,
+    saved: CheckpointTuple,
+    next_version: Callable[[Version | None], Version],
+) -> None:
+    """Apply what Commands have brought that is kept beside the checkpoint, as a run would."""
+    for writes in by_command(outside_writes(saved)) if saved.pending_writes else ():
+        with suppress(Exception):  # a run tells the log of it
+            apply_from_outside(layout, state, writes, next_version)
+
+
 def shown(
-    layout: Layout, task: Task, writes: Sequence[Write] | None, errors: Mapping[str, Any]
+    layout: Layout,
+    task: Task,
+    writes: Sequence[Write] | None,
+    errors: Mapping[str, Any],
+    questions: Sequence[Interrupt],
+    inner: RunnableConfig | None,
 ) -> PregelTask:
     """A task as a snapshot shows it. Where the state is one value, so is the result."""
     shown = layout.stream_channels
     result: Any = None if writes is None else result_of(writes, shown)
     if result is not None and shown.single:
         result = result.get(shown.names[0])
-    fields = (task.id, task.name, task.path, errors.get(task.id), (), None, result)
+    error = errors.get(task.id)
+    fields = (task.id, task.name, task.path, error, tuple(questions), inner, result)
     return new_record(PregelTask, fields)
 
 
@@ -163,8 +239,7 @@ def advance(
 def waiting_tasks(layout: Layout, state: Glimpse, saved: CheckpointTuple) -> list[Task]:
     """The tasks of the super-step that starts from a stored checkpoint, as they were declared."""
     step = saved.metadata.get("step", -2) + 1
-    namespace = saved.config.get("configurable", {}).get("checkpoint_ns", "")
-    tasks = plan(layout, state, saved.checkpoint["id"], step, namespace)
+    tasks = plan(layout, state, saved.checkpoint["id"], step, namespace_of(saved.config))
     if len(tasks) > 1:
         declared = {name: index for index, name in enumerate(layout.nodes)}
         tasks.sort(key=lambda task: declared[task.name] if task.path[0] == PULL else -1)
@@ -212,7 +287,8 @@ def update_program(
         config = at_checkpoint(config, editor.checkpoint_id)
     place = config["configurable"]
     names = ("thread_id", "checkpoint_ns", "checkpoint_id")
-    return {"configurable": {name: place[name] for name in names}}
+    updated: RunnableConfig = {"configurable": {name: place[name] for name in names}}
+    return with_map(updated, editor.parents) if namespace_of(updated) else updated
 
 
 class Editor:
@@ -227,6 +303,7 @@ class Editor:
         self.state: LiveState  # from `load` on
         self.step = -1
         self.checkpoint_id = ""
+        self.parents: Mapping[str, str] = {}
 
     def load(self) -> Generator[Effect, Any, None]:
         """Find the checkpoint to update, and whether the thread has moved past it."""
@@ -240,7 +317,10 @@ class Editor:
         if named is not None:
             latest = yield Load(at_checkpoint(self.config, None))
             self.is_latest = latest is not None and latest.checkpoint["id"] == named
+        if self.is_latest:
+            apply_stored(self.layout, self.state, self.saved, self.environment.next_version)
         self.step = self.saved.metadata.get("step", -2) + 1
+        self.parents = self.saved.metadata.get("parents", {})
         self.checkpoint_id = self.saved.checkpoint["id"]
         self.config = at_checkpoint(self.config, self.checkpoint_id)
 
@@ -428,7 +508,7 @@ class Editor:
         yield Save(
             self.config,
             self.state.to_checkpoint(id, self.environment.now()),
-            {"source": source, "step": step, "parents": {}},  # type: ignore[typeddict-item]
+            {"source": source, "step": step, "parents": dict(self.parents)},  # type: ignore[typeddict-item]
             moved_since(before, self.state.versions),
         )
         self.checkpoint_id = id

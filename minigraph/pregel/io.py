@@ -8,13 +8,15 @@ a task's writes ──written_values──▶ the chunk that says what the task 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from minigraph.constants import MISSING
+from minigraph.constants import BRANCH_PREFIX, END, MISSING, START, TASKS
+from minigraph.errors import InvalidUpdateError
 from minigraph.pregel.live import LiveState
 from minigraph.pregel.node import Write
 from minigraph.pregel.selection import Selection
+from minigraph.types import Command, Send
 
 
 def read_after(state: LiveState, writes: Sequence[Write], selection: Selection) -> Any:
@@ -67,6 +69,50 @@ def input_writes(channels: Selection, value: Any) -> list[Write]:
             f"but it is {type(value).__name__}."
         )
     return [(name, value[name]) for name in channels.names if name in value]
+
+
+def pairs_of(update: Any) -> list[Write]:
+    """An update as (channel, value), where the state has no schema.
+
+    >>> pairs_of({"a": 1}), pairs_of([("a", 1), ("a", 2)]), pairs_of(None)
+    ([('a', 1)], [('a', 1), ('a', 2)], [])
+    """
+    pairs = update.items() if isinstance(update, Mapping) else update or ()
+    try:
+        return [(name, value) for name, value in pairs]
+    except (TypeError, ValueError):
+        raise InvalidUpdateError(
+            f"A Command's update is a dict, or a list of (channel, value), not {update!r:.200}."
+        ) from None
+
+
+def command_writes(
+    command: Command[Any], updates_of: Callable[[Any], list[Write]] | None = None
+) -> list[Write]:
+    """The writes that a `Command` from outside means: where it goes, and its update (CS-11).
+
+    Raises `InvalidUpdateError` if it is meant for a graph around this one, and `TypeError` for what
+    cannot be gone to (CS-13).
+
+    >>> command_writes(Command(goto="b", update={"x": 1}))
+    [('branch:to:b', '__start__'), ('x', 1)]
+    """
+    if command.graph is not None:
+        raise InvalidUpdateError(
+            f"There is no parent graph for a Command from outside, but it says {command.graph!r}."
+        )
+    goto = [command.goto] if isinstance(command.goto, (str, Send)) else command.goto
+    writes: list[Write] = []
+    for target in goto:
+        if isinstance(target, Send):
+            writes.append((TASKS, target))
+        elif not isinstance(target, str):
+            raise TypeError(
+                f"In Command.goto, expected Send/str, got {type(target).__name__}: {target!r:.200}."
+            )
+        elif target != END:
+            writes.append((BRANCH_PREFIX + target, START))
+    return writes + (updates_of or pairs_of)(command.update)
 
 
 def written_values(writes: Iterable[Write], selection: Selection) -> Any:

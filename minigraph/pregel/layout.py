@@ -16,7 +16,7 @@ from minigraph.channels.base import BaseChannel
 from minigraph.channels.topic import Topic
 from minigraph.channels.untracked_value import UntrackedValue
 from minigraph.constants import MISSING, PULL, TASKS
-from minigraph.pregel.node import PregelNode
+from minigraph.pregel.node import PregelNode, Write
 from minigraph.pregel.selection import Selection
 from minigraph.types import Send
 
@@ -40,6 +40,9 @@ def completed(
     return complete
 
 
+Updates: TypeAlias = Callable[[Any], list[Write]]
+"""From the update of a `Command` that comes from outside to writes."""
+
 InputCheck: TypeAlias = Callable[[Any, Any], None]
 """Looks at an input, and at the `LiveState` into which it is to go. Raises if it cannot be."""
 
@@ -55,6 +58,7 @@ class Layout:
         stream_channels: what streams and snapshots show.
         check_input: raises for an input that the graph cannot take. It is asked before the
             input is stored.
+        updates_of: what the update of a `Command` from outside means.
 
     Attributes:
         listeners: channel → the nodes that it triggers.
@@ -78,7 +82,9 @@ class Layout:
         output_channels: Selection,
         stream_channels: Selection,
         check_input: InputCheck | None = None,
+        updates_of: Updates | None = None,
     ) -> None:
+        self.updates_of = updates_of
         self.nodes = dict(nodes)
         self.channels = dict(channels)
         self.input_channels = input_channels

@@ -27,34 +27,33 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from copy import copy as shallow_copy
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypedDict, Unpack
 
 from minigraph.channels.base import BaseChannel
 from minigraph.checkpoint.base.id import timestamp, uuid6_text
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
-from minigraph.config import merged, require_thread
+from minigraph.config import merged, namespace_of, require_thread
 from minigraph.constants import TASKS
 from minigraph.context import running_task
 from minigraph.doors import lazy_door
 from minigraph.pregel.drive import AsyncDriver, Driver, afinish, finish
 from minigraph.pregel.durability import check_durability
-from minigraph.pregel.effects import Emit, Program
+from minigraph.pregel.effects import NOTHING, Emit, Program
+from minigraph.pregel.identity import without_ids
+from minigraph.pregel.inner import graph_of
 from minigraph.pregel.inspect import history_program, state_program, update_program
 from minigraph.pregel.interrupts import Breakpoints
-from minigraph.pregel.layout import InputCheck, Layout, completed
-from minigraph.pregel.node import PregelNode
-from minigraph.pregel.program import Environment, Request, run
+from minigraph.pregel.layout import InputCheck, Layout, Updates, completed
+from minigraph.pregel.nesting import Place, Savers, allowed, place_of
+from minigraph.pregel.node import Graph, PregelNode
+from minigraph.pregel.program import run
+from minigraph.pregel.request import Environment, Request
 from minigraph.pregel.runner import MAX_THREADS
+from minigraph.pregel.running import Around, Running
 from minigraph.pregel.selection import Selection
 from minigraph.pregel.stream import Maker, Modes, Reader, modes_of
 from minigraph.pregel.validate import Buildable, breakpoints_of, built, check_graph, check_saver
-from minigraph.types import (
-    Durability,
-    RunnableConfig,
-    StateSnapshot,
-    StateUpdate,
-    StreamMode,
-)
+from minigraph.types import Durability, RunnableConfig, StateSnapshot, StateUpdate, StreamMode
 
 if TYPE_CHECKING:
     from minigraph.pregel.builder import ChannelWriteEntry
@@ -81,7 +80,8 @@ class RunOptions(TypedDict, total=False):
         context: for the nodes to know, see `minigraph.runtime`. A dict is turned into the graph's
             context schema, if that is a class with fields (MR-04).
         durability: when things are stored: ``"sync"``, ``"async"`` (the default) or ``"exit"``, see
-            `minigraph.pregel.durability` (DU-01).
+            `minigraph.pregel.durability` (DU-01). Inner graphs do as the one around them.
+        subgraphs: also read what graphs inside of nodes tell (ST-05).
         print_mode: stream modes to print as well (ST-32).
         version: ``"v2"`` gives every chunk as ``{"type", "ns", "data"}``, and `invoke` a
             `GraphOutput` (ST-02).
@@ -92,11 +92,12 @@ class RunOptions(TypedDict, total=False):
     interrupt_after: Breakpoints | None
     context: Any
     durability: Durability | None
+    subgraphs: bool
     print_mode: Modes
     version: Literal["v1", "v2"]
 
 
-class Pregel:
+class Pregel(Graph):
     """A graph that can run: nodes, the channels between them, and where its threads are kept.
 
     Usually `StateGraph.compile` makes one. It can also be made by hand, of `NodeBuilder`s and
@@ -108,12 +109,14 @@ class Pregel:
         input_channels: where an input goes; one name takes it whole, several take a dict.
         output_channels: what `invoke` returns.
         stream_channels: what `stream` and snapshots show; all channels by default.
-        checkpointer: the saver that keeps this graph's threads.
+        checkpointer: the saver that keeps this graph's threads. For a graph inside of another
+            one also True or False, see `minigraph.pregel.nesting`.
         stream_mode: what `stream` tells unless the call says otherwise.
         interrupt_before_nodes, interrupt_after_nodes: nodes at which every run stops, ``"*"``
             for all.
         config: goes with every call, see `with_config`.
         check_input: raises for an input that the graph cannot take, before it is stored.
+        updates_of: what the update of a `Command` from outside means.
         context_schema: what ``context=`` of a call is turned into (MR-04).
         name: the graph's name.
 
@@ -132,9 +135,13 @@ class Pregel:
     42
     """
 
+    layout: Layout
     make_values: Maker | None = None
     make_state: Maker | None = None
     """What readers of version 2 are shown in the place of dicts, see `stream.Reader`."""
+
+    classes: Sequence[type] = ()
+    """The classes that the graph's schemas name; whatever saver it stores in must allow them."""
 
     def __init__(
         self,
@@ -144,12 +151,13 @@ class Pregel:
         input_channels: str | Sequence[str],
         output_channels: str | Sequence[str],
         stream_channels: str | Sequence[str] | None = None,
-        checkpointer: BaseCheckpointSaver[Any] | None = None,
+        checkpointer: BaseCheckpointSaver[Any] | bool | None = None,
         stream_mode: StreamMode = "values",
         interrupt_before_nodes: Breakpoints = (),
         interrupt_after_nodes: Breakpoints = (),
         config: RunnableConfig | None = None,
         check_input: InputCheck | None = None,
+        updates_of: Updates | None = None,
         context_schema: Any | None = None,
         name: str = "LangGraph",
     ) -> None:
@@ -162,6 +170,7 @@ class Pregel:
         self.stream_mode = stream_mode
         self.config = config
         self.check_input = check_input
+        self.updates_of = updates_of
         self.context_schema = context_schema
         self.name = name
         faces = {
@@ -173,12 +182,15 @@ class Pregel:
         check_graph(ready, channels, **faces)
         self.interrupt_before_nodes = breakpoints_of(interrupt_before_nodes, ready)
         self.interrupt_after_nodes = breakpoints_of(interrupt_after_nodes, ready)
-        self.layout = Layout(ready, completed(channels), check_input=check_input, **faces)
+        self.layout = Layout(
+            ready, completed(channels), check_input=check_input, updates_of=updates_of, **faces
+        )
         self.environment = Environment(
             new_id=uuid6_text,
             now=timestamp,
-            next_version=next_version_of(checkpointer),
+            next_version=next_version_of(saver_in(checkpointer)),
         )
+        self.savers = Savers()
 
     @property
     def nodes(self) -> dict[str, PregelNode]:
@@ -262,13 +274,25 @@ class Pregel:
     def get_subgraphs(
         self, *, namespace: str | None = None, recurse: bool = False
     ) -> Iterator[tuple[str, Pregel]]:
-        """The graphs that are nodes of this one, as (namespace, graph); there are none yet.
+        """The graphs inside of this one's nodes, as (namespace, graph) (SB-34).
+
+        A node may be a graph, or a function that knows one by a name from outside of it (SB-16).
 
         Args:
-            namespace: only the graph at this place.
-            recurse: also the graphs in these graphs.
+            namespace: only the graph at this place, as ``"node"`` or ``"node|node in it"``.
+            recurse: also the graphs in these graphs; their names are joined by ``|``.
         """
-        return iter(())
+        for name, node in self.nodes.items():
+            graph = graph_of(node)
+            if not isinstance(graph, Pregel):
+                continue
+            if namespace is None or namespace == name:
+                yield name, graph
+            if recurse and graph is not self:
+                rest = None if namespace is None else namespace.removeprefix(f"{name}|")
+                if rest is None or rest != namespace:
+                    for inner, found in graph.get_subgraphs(namespace=rest, recurse=True):
+                        yield f"{name}|{inner}", found
 
     async def aget_subgraphs(
         self, *, namespace: str | None = None, recurse: bool = False
@@ -301,40 +325,48 @@ class Pregel:
         >>> next(program).tasks[0].name
         '__start__'
         """
-        return self.program_for(input, config, modes_of("stream_mode", stream_mode), options)
+        place = place_of(self.checkpointer, self.config, config)
+        return self.program_at(place, input, modes_of("stream_mode", stream_mode), options)
 
-    def program_for(
-        self,
-        input: Any,
-        config: RunnableConfig | None,
-        modes: frozenset[str],
-        options: RunOptions,
+    def program_at(
+        self, place: Place, input: Any, modes: frozenset[str], options: RunOptions
     ) -> Program:
-        """The same, for the stream modes of a `Reader`."""
+        """The same, for a call that stands somewhere, and for the stream modes of a `Reader`."""
         for name in options.keys() - RunOptions.__annotations__.keys() if options else ():
             raise TypeError(
                 f"{name!r} is no option of a run, or is not built yet; there are stream_mode, "
                 f"{', '.join(RunOptions.__annotations__)}."
             )
-        config = merged(self.config, config)
-        if self.checkpointer is not None:
-            require_thread(config, to_run=True)
-        if running_task.get() is None and config.get("configurable", {}).get("checkpoint_ns"):
-            # A namespace is the place of a graph that is run by a node. This one is not.
-            config = {**config, "configurable": {**config["configurable"], "checkpoint_ns": ""}}
+        view = None if place.task is None else place.task.view
+        context = as_context(options.get("context"), self.context_schema)
+        if view is not None:
+            modes |= place.task.around.modes if place.task is not None else frozenset()
+            context = view.context if context is None else context
         request = Request(
             input=input,
-            config=config,
+            config=place.config,
             output=self.output_selection(options.get("output_keys")),
             modes=modes,
-            has_saver=self.checkpointer is not None,
+            has_saver=place.saver is not None,
             stop_before=self.breakpoints(
                 options.get("interrupt_before"), self.interrupt_before_nodes
             ),
             stop_after=self.breakpoints(options.get("interrupt_after"), self.interrupt_after_nodes),
-            context=as_context(options.get("context"), self.context_schema),
+            context=context,
+            is_inner=place.task is not None,
+            answers=place.answers,
+            loose=place.task,  # an answer that is for whoever asks first, goes through the task
+            held=NOTHING if view is None else view.held,
+            origin=place.origin,
+            replay=None if view is None else view.replay,
         )
-        return run(self.layout, request, self.environment)
+        return run(self.layout, request, self.environment_for(place.saver))
+
+    def environment_for(self, saver: BaseCheckpointSaver[Any] | None) -> Environment:
+        """Versions are numbered as the store wants it, and that may be another graph's."""
+        if saver is None or saver is self.checkpointer:
+            return self.environment
+        return self.environment._replace(next_version=next_version_of(saver))
 
     def output_selection(self, keys: str | Sequence[str] | None) -> Selection:
         """The channels that a call wants to see. Raises `ValueError` for one that is none."""
@@ -408,9 +440,8 @@ class Pregel:
             options["output_keys"] = options.get("output_keys") or self.output_channels
             return list(self.stream(input, config, stream_mode=stream_mode, **options))
         reader = self.reader((), options)
-        program = self.program_for(input, config, reader.modes, options)
-        result = finish(reader.chunks(self.driver(config, reader, options).drive(program)))
-        return reader.output(result)
+        place = self.place(config)
+        return reader.output(finish(self.chunks(place, input, reader, options)))
 
     def stream(
         self,
@@ -437,9 +468,23 @@ class Pregel:
         mode = self.stream_mode if stream_mode is None else stream_mode
         if options.get("output_keys") is None:
             options["output_keys"] = self.stream_channels
-        reader = self.reader(mode, options)
-        program = self.program_for(input, config, reader.modes, options)
-        return reader.chunks(self.driver(config, reader, options).drive(program))
+        return self.chunks(self.place(config), input, self.reader(mode, options), options)
+
+    def chunks(
+        self, place: Place, input: Any, reader: Reader, options: RunOptions
+    ) -> Generator[Any, None, Any]:
+        """Run, for a reader. Returns the result. What cannot work is refused by the call itself."""
+        program = self.program_at(place, input, reader.modes, options)
+        around = self.around(place, reader, options)
+        driver = Driver(
+            place.saver,
+            place.config.get("max_concurrency"),
+            reader.live or bool(around.modes),
+            around.durability,
+            around,
+            place.inner,
+        )
+        return reader.chunks(driver.drive(program), place)
 
     def batch(
         self,
@@ -492,11 +537,12 @@ class Pregel:
             stream = self.astream(input, config, stream_mode=stream_mode, **options)
             return [chunk async for chunk in stream]
         reader = self.reader((), options)
-        program = self.program_for(input, config, reader.modes, options)
-        driver = self.async_driver(config, reader, options)
-        async for _ in reader.achunks(driver.drive(program)):
+        place = self.place(config)
+        driver = self.async_driver(place, reader, options)
+        program = self.program_at(place, input, reader.modes, options)
+        async for _ in reader.achunks(driver.drive(program), place):
             pass
-        return reader.output(driver.result)
+        return reader.output(place.result(driver.result))
 
     def astream(
         self,
@@ -511,8 +557,10 @@ class Pregel:
         if options.get("output_keys") is None:
             options["output_keys"] = self.stream_channels
         reader = self.reader(mode, options)
-        program = self.program_for(input, config, reader.modes, options)
-        return reader.achunks(self.async_driver(config, reader, options).drive(program))
+        place = self.place(config)
+        driver = self.async_driver(place, reader, options)
+        program = self.program_at(place, input, reader.modes, options)
+        return reader.achunks(driver.drive(program), place, driver)
 
     async def abatch(
         self,
@@ -535,46 +583,65 @@ class Pregel:
         calls = (one(input, each) for input, each in zip(inputs, configs, strict=True))
         return list(await asyncio.gather(*calls, return_exceptions=return_exceptions))
 
+    def place(self, config: RunnableConfig | None) -> Place:
+        """Where a call of this graph stands, and where it stores."""
+        place = place_of(self.checkpointer, self.config, config)
+        if place.task is None or place.saver is None:
+            return place
+        return place._replace(saver=allowed(place.saver, self.classes, self.savers))
+
     def reader(self, mode: Modes, options: RunOptions) -> Reader:
         printed, version = options.get("print_mode", ()), options.get("version", "v1")
-        return Reader(mode, printed, version, self.make_values, self.make_state)
+        inner = bool(options.get("subgraphs", False))
+        return Reader(mode, printed, version, self.make_values, self.make_state, inner)
 
-    def driver(self, config: RunnableConfig | None, reader: Reader, options: RunOptions) -> Driver:
-        limit = merged(self.config, config).get("max_concurrency")
-        return Driver(self.checkpointer, limit, reader.live, self.durability(options))
-
-    def async_driver(
-        self, config: RunnableConfig | None, reader: Reader, options: RunOptions
-    ) -> AsyncDriver:
-        limit = merged(self.config, config).get("max_concurrency")
-        return AsyncDriver(self.checkpointer, limit, reader.live, self.durability(options))
-
-    def durability(self, options: RunOptions) -> Durability:
-        """When a run stores things. It is ``"async"`` unless the call says otherwise (DU-01)."""
-        mode = options.get("durability")
-        check_durability(mode)
-        if mode is not None and self.checkpointer is None:
+    def around(self, place: Place, reader: Reader, options: RunOptions) -> Around:
+        """What graphs inside of nodes get from this run."""
+        chosen = options.get("durability")
+        check_durability(chosen)
+        if chosen is not None and place.saver is None:
             warnings.warn(
-                f"durability={mode!r} has no effect: the graph has no checkpointer, so nothing "
+                f"durability={chosen!r} has no effect: the graph has no checkpointer, so nothing "
                 "is stored. Compile it with one, or leave out `durability`.",
                 stacklevel=4,
             )
-        return mode or "async"
+        modes = reader.modes if reader.subgraphs else frozenset()
+        if place.task is not None:
+            modes |= place.task.around.modes
+        return Around(place.saver, place.durability(chosen), modes)
+
+    def async_driver(self, place: Place, reader: Reader, options: RunOptions) -> AsyncDriver:
+        around = self.around(place, reader, options)
+        return AsyncDriver(
+            place.saver,
+            place.config.get("max_concurrency"),
+            reader.live or bool(around.modes),
+            around.durability,
+            around,
+            place.inner,
+        )
 
     # ------------------------------------------------------------ threads
 
-    def get_state(self, config: RunnableConfig) -> StateSnapshot:
+    def get_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
         """Where a thread stands: its latest checkpoint, or the one with ``checkpoint_id``.
 
         Without an id the view is live: tasks that have finished in an open super-step count.
         With one it is a record of how the super-step began (CP-40, CP-41). A thread or id that
         does not exist gives an empty snapshot (CP-31).
 
+        Args:
+            config: the thread, or a checkpoint in it; of a graph inside of it too, as the ``state``
+                of a task says (SB-30).
+            subgraphs: show in ``state`` of each task where the graph stands that is in it (SB-31).
+
         Raises `ValueError` if the graph has no saver, `KeyError` without ``thread_id``.
         """
-        saver, config = self.address(config)
-        program = state_program(self.layout, config, self.environment.next_version)
-        state: StateSnapshot = finish(Driver(saver).drive(program))
+        asked = self.address(config)
+        program = state_program(
+            asked.layout, asked.config, asked.environment.next_version, subgraphs
+        )
+        state: StateSnapshot = finish(Driver(asked.saver).drive(program))
         return state
 
     def get_state_history(
@@ -593,9 +660,9 @@ class Pregel:
             before: only checkpoints older than the one this config names.
             limit: at most so many.
         """
-        saver, config = self.address(config)
-        program = history_program(self.layout, config, filter, before, limit)
-        driving = Driver(saver).drive(program)
+        asked = self.address(config)
+        program = history_program(asked.layout, asked.config, filter, before, limit)
+        driving = Driver(asked.saver).drive(program)
         return snapshots(driving)
 
     def update_state(
@@ -634,16 +701,18 @@ class Pregel:
         Updates in one list belong to one super-step; each then needs its `as_node`. Returns and
         raises as `update_state`; the super-steps before a refused one are stored.
         """
-        saver, config = self.address(config)
-        program = update_program(self.layout, config, supersteps, self.environment)
-        updated: RunnableConfig = finish(Driver(saver).drive(program))
+        asked = self.address(config, to_write=True)
+        program = update_program(asked.layout, asked.config, supersteps, asked.environment)
+        updated: RunnableConfig = finish(Driver(asked.saver).drive(program))
         return updated
 
-    async def aget_state(self, config: RunnableConfig) -> StateSnapshot:
+    async def aget_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
         """`get_state` on the running event loop."""
-        saver, config = self.address(config)
-        program = state_program(self.layout, config, self.environment.next_version)
-        state: StateSnapshot = await afinish(AsyncDriver(saver), program)
+        asked = self.address(config)
+        program = state_program(
+            asked.layout, asked.config, asked.environment.next_version, subgraphs
+        )
+        state: StateSnapshot = await afinish(AsyncDriver(asked.saver), program)
         return state
 
     def aget_state_history(
@@ -655,9 +724,9 @@ class Pregel:
         limit: int | None = None,
     ) -> AsyncIterator[StateSnapshot]:
         """`get_state_history` on the running event loop."""
-        saver, config = self.address(config)
-        program = history_program(self.layout, config, filter, before, limit)
-        return asnapshots(saver, program)
+        asked = self.address(config)
+        program = history_program(asked.layout, asked.config, filter, before, limit)
+        return asnapshots(asked.saver, program)
 
     async def aupdate_state(
         self,
@@ -673,21 +742,51 @@ class Pregel:
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
         """`bulk_update_state` on the running event loop."""
-        saver, config = self.address(config)
-        program = update_program(self.layout, config, supersteps, self.environment)
-        updated: RunnableConfig = await afinish(AsyncDriver(saver), program)
+        asked = self.address(config, to_write=True)
+        program = update_program(asked.layout, asked.config, supersteps, asked.environment)
+        updated: RunnableConfig = await afinish(AsyncDriver(asked.saver), program)
         return updated
 
-    def address(self, config: RunnableConfig) -> tuple[BaseCheckpointSaver[Any], RunnableConfig]:
-        """The saver that a question about a thread goes to (CP-33), and the thread's config."""
-        if self.checkpointer is None:
+    def address(self, config: RunnableConfig, to_write: bool = False) -> Address:
+        """Whom a question about a thread goes to (CP-33).
+
+        That is this graph; or the graph inside of it that the namespace says (SB-30).
+        """
+        config = merged(self.config, config)
+        saver = saver_in(self.checkpointer)
+        task = running_task.get()
+        if isinstance(task, Running) and saver is None and self.checkpointer is not False:
+            saver = task.around.saver
+        if saver is None:
             raise ValueError(
                 "No checkpointer set: this graph keeps no threads. "
                 "Compile it with one, such as compile(checkpointer=InMemorySaver())."
             )
-        config = merged(self.config, config)
         require_thread(config, to_run=False)
-        return self.checkpointer, config
+        environment = self.environment_for(saver)
+        if not (namespace := namespace_of(config)):
+            return Address(self.layout, saver, config, environment)
+        names = [level for level in without_ids(namespace).split("|") if not level.isdigit()]
+        found = dict(self.get_subgraphs(namespace="|".join(names), recurse=True))
+        if not found and to_write:
+            raise ValueError(
+                f"Subgraph {'|'.join(names)} not found: no node of this graph leads to a graph of "
+                f"that name; there are {[name for name, _ in self.get_subgraphs(recurse=True)]}."
+            )
+        for graph in found.values():
+            inner = allowed(saver, graph.classes, graph.savers)
+            return Address(graph.layout, inner, config, environment)
+        # Nobody inside is meant, so it is this graph that stands there: its caller may ask itself.
+        return Address(self.layout, saver, config, environment)
+
+
+class Address(NamedTuple):
+    """Whom a question about a thread goes to."""
+
+    layout: Layout
+    saver: BaseCheckpointSaver[Any]
+    config: RunnableConfig
+    environment: Environment
 
 
 def snapshots(driving: Generator[Emit, None, Any]) -> Generator[Any, None, None]:
@@ -735,6 +834,11 @@ def spread_config(
     if len(config) != count:
         raise ValueError(f"batch got {count} inputs but {len(config)} configs.")
     return list(config)
+
+
+def saver_in(checkpointer: Any) -> BaseCheckpointSaver[Any] | None:
+    """The saver of a graph, if it has one of its own."""
+    return checkpointer if isinstance(checkpointer, BaseCheckpointSaver) else None
 
 
 def next_version_of(saver: BaseCheckpointSaver[Any] | None) -> Any:

@@ -16,7 +16,7 @@ in how they answer a `Call`; the pipeline exists once.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType, MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
@@ -35,7 +35,8 @@ Writer: TypeAlias = Callable[[Any], Iterable[Write]]
 class Call(NamedTuple):
     """User code that must now be called, once, with these arguments.
 
-    `chooses` is True for a path function: it is asked where to go, and does no work.
+    `chooses` is True for a path function: it is asked where to go, and does no work. `awaited` is
+    its async twin, if it has one.
     """
 
     function: Callable[..., Any]
@@ -43,6 +44,7 @@ class Call(NamedTuple):
     keywords: Mapping[str, Any]
     is_async: bool
     chooses: bool = False
+    awaited: Callable[..., Awaitable[Any]] | None = None
 
 
 NO_KEYWORDS: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -70,24 +72,45 @@ GIVEN: Final[Mapping[str, str]] = {"config": "config", "runtime": "runtime", "wr
 """Parameters that are given by name: the name → what of the surroundings it is."""
 
 
+class Graph:
+    """A graph, as far as a node must know of it: it can be called like a function.
+
+    Attributes:
+        invoke, ainvoke: run it; the second on the event loop.
+        checkpointer: its saver; None takes that of the graph around it, False none; True takes
+            it too, and remembers from call to call (SB-12).
+        layout: its nodes and channels.
+        name: its own name.
+    """
+
+    invoke: Any
+    ainvoke: Any
+    checkpointer: Any
+    layout: Any
+    name: str
+
+
 class UserFunction:
     """A callable of the user's, and what must be known to call it.
 
     Functions, methods, partials, classes with ``__call__`` and their async kinds are all
-    fine. The first parameter receives the state. Others are given by their names: ``config``,
-    ``runtime``, and ``writer``, which tells the stream ``custom`` something (MR-05).
+    fine, and so are graphs. The first parameter receives the state. Others are given by their
+    names: ``config``, ``runtime``, and ``writer``, which tells the stream ``custom`` something
+    (MR-05).
 
     >>> UserFunction(lambda state, config: None).wants
     (('config', 'config'),)
     """
 
-    __slots__ = ("function", "is_async", "name", "wants")
+    __slots__ = ("awaited", "function", "graph", "is_async", "name", "wants")
 
-    def __init__(self, function: Callable[..., Any], name: str | None = None) -> None:
-        self.function = function
+    def __init__(self, function: Any, name: str | None = None) -> None:
+        self.graph = function if isinstance(function, Graph) else None
+        self.function: Callable[..., Any] = self.graph.invoke if self.graph else function
+        self.awaited = self.graph.ainvoke if self.graph else None
         self.name = name or function_name(function)
-        self.is_async = is_coroutine_function(function)
-        further = parameter_names(function)[1:]
+        self.is_async = is_coroutine_function(self.function)
+        further = () if self.graph else parameter_names(function)[1:]
         self.wants = tuple((n, GIVEN[n]) for n in GIVEN if n in further) if further else ()
 
     def call(self, value: Any, surroundings: Surroundings, chooses: bool = False) -> Call:
@@ -95,7 +118,8 @@ class UserFunction:
         keywords: Mapping[str, Any] = NO_KEYWORDS
         if self.wants:
             keywords = {name: getattr(surroundings, source) for name, source in self.wants}
-        return new_record(Call, (self.function, (value,), keywords, self.is_async, chooses))
+        fields = (self.function, (value,), keywords, self.is_async, chooses, self.awaited)
+        return new_record(Call, fields)
 
 
 def function_name(function: Callable[..., Any]) -> str:
@@ -189,7 +213,9 @@ class PregelNode:
     def async_functions(self) -> list[str]:
         """Names of the functions in here that only an async run can call."""
         functions = [self.bound, *self.then, *(route.path for route in self.routes)]
-        return [f.name for f in functions if f is not None and f.is_async]
+        names = [f.name for f in functions if f is not None and f.is_async]
+        graphs = [f.graph for f in functions if f is not None and f.graph is not None]
+        return names + [f"{self.name}/{n}" for each in graphs for n in each.layout.async_nodes]
 
     def work(
         self,

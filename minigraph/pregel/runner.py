@@ -2,7 +2,7 @@
 
 Both offer the driver the same three verbs, `start`, `next` and `cancel`, and both treat
 every task alike: it runs in its own copy of the caller's context, and its outcome is a
-`Finished` or a `Failed`, never an exception.
+`Finished`, an `Asked` or a `Failed`, never an exception.
 
     ThreadRunner   a task alone runs on the caller's own thread; several run on threads
     LoopRunner     every task is an asyncio task; sync functions are sent to threads
@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context, copy_context
+from dataclasses import replace
 from functools import partial
 from inspect import isawaitable
 from queue import Empty, SimpleQueue
@@ -26,14 +27,14 @@ from types import CoroutineType
 from typing import Any, Final, TypeAlias
 
 from minigraph.context import running_task
-from minigraph.errors import NodeCancelledError
-from minigraph.pregel.effects import Emit, Failed, Finished, View
+from minigraph.errors import GraphInterrupt, NodeCancelledError, ParentCommand
+from minigraph.pregel.effects import Asked, Emit, Failed, Finished, View
 from minigraph.pregel.node import Call
 from minigraph.pregel.plan import Task
-from minigraph.pregel.running import Running
+from minigraph.pregel.running import NOTHING_AROUND, Around, Running
 from minigraph.types import new_record
 
-Outcome: TypeAlias = Finished | Failed
+Outcome: TypeAlias = Finished | Asked | Failed
 
 MAX_THREADS: Final = 32
 """How many sync tasks of one run work at the same time, unless `max_concurrency` says so.
@@ -52,9 +53,11 @@ Tell: TypeAlias = Callable[[Emit], None]
 """Takes what a task says to the reader of the stream, at any time and from any thread."""
 
 
-def perform(task: Task, view: View, tell: Tell | None = None) -> Outcome:
+def perform(
+    task: Task, view: View, tell: Tell | None = None, around: Around = NOTHING_AROUND
+) -> Outcome:
     """Walk through one task, calling sync user code."""
-    running = Running(task, view, tell)
+    running = Running(task, view, tell, around)
     running_task.set(running)
     walk = running.walk()
     answer: Any = None
@@ -65,11 +68,15 @@ def perform(task: Task, view: View, tell: Tell | None = None) -> Outcome:
             try:
                 call = walk.send(answer)
             except StopIteration as end:
-                return new_record(Finished, (task.id, end.value))
-            if call.keywords:
-                answer = call.function(*call.arguments, **call.keywords)
-            else:
-                answer = call.function(*call.arguments)
+                return new_record(Finished, (task.id, end.value, running.answered()))
+            try:
+                if call.keywords:
+                    answer = call.function(*call.arguments, **call.keywords)
+                else:
+                    answer = call.function(*call.arguments)
+            except ParentCommand as sent:
+                walk, answer = running.walk_from(for_here(task, sent)), None
+                continue
             if type(answer) is CoroutineType:
                 answer.close()
                 raise TypeError(
@@ -78,8 +85,26 @@ def perform(task: Task, view: View, tell: Tell | None = None) -> Outcome:
                 )
     except asyncio.CancelledError as error:
         return Failed(task.id, cancelled(task, error))
+    except GraphInterrupt as asking:
+        return Asked(task.id, questions_of(asking), running.answered())
     except Exception as error:
-        return Failed(task.id, error)
+        return Failed(task.id, error, running.answered())
+
+
+def questions_of(asking: GraphInterrupt) -> Sequence[Any]:
+    return asking.args[0] if asking.args else ()
+
+
+def for_here(task: Task, sent: ParentCommand) -> list[Any]:
+    """The Commands that have come up from a graph in this task, if they are meant for this graph.
+
+    Its node then counts as having returned them (CS-20). Raises `ParentCommand` with those that are
+    meant for a graph still further up; the graphs in between end (CS-22).
+    """
+    here = (None, task.name, task.namespace)
+    if further := [command for command in sent.args if command.graph not in here]:
+        raise ParentCommand(*further) from None
+    return [replace(command, graph=None) for command in sent.args]
 
 
 def cancelled(task: Task, error: asyncio.CancelledError) -> NodeCancelledError:
@@ -90,10 +115,14 @@ def cancelled(task: Task, error: asyncio.CancelledError) -> NodeCancelledError:
 
 
 async def perform_async(
-    task: Task, view: View, call_sync: Callable[[Call], Awaitable[Any]], tell: Tell | None = None
+    task: Task,
+    view: View,
+    call_sync: Callable[[Call], Awaitable[Any]],
+    tell: Tell | None = None,
+    around: Around = NOTHING_AROUND,
 ) -> Outcome:
     """Walk through one task, awaiting async user code and handing on sync code."""
-    running = Running(task, view, tell)
+    running = Running(task, view, tell, around)
     running_task.set(running)
     walk = running.walk()
     answer: Any = None
@@ -102,22 +131,30 @@ async def perform_async(
             try:
                 call = walk.send(answer)
             except StopIteration as end:
-                return new_record(Finished, (task.id, end.value))
-            if call.is_async:
-                answer = await call.function(*call.arguments, **call.keywords)
-                continue
-            answer = await call_sync(call)
-            if isinstance(answer, Escaped):
-                raise answer.error
-            if isawaitable(answer):
-                answer = await answer
+                return new_record(Finished, (task.id, end.value, running.answered()))
+            try:
+                if call.is_async:
+                    answer = await call.function(*call.arguments, **call.keywords)
+                    continue
+                if call.awaited is not None:
+                    answer = await call.awaited(*call.arguments)
+                    continue
+                answer = await call_sync(call)
+                if isinstance(answer, Escaped):
+                    raise answer.error
+                if isawaitable(answer):
+                    answer = await answer
+            except ParentCommand as sent:
+                walk, answer = running.walk_from(for_here(task, sent)), None
     except asyncio.CancelledError as error:
         current = asyncio.current_task()
         if current is not None and current.cancelling():
             raise
         return Failed(task.id, cancelled(task, error))
+    except GraphInterrupt as asking:
+        return Asked(task.id, questions_of(asking), running.answered())
     except Exception as error:
-        return Failed(task.id, error)
+        return Failed(task.id, error, running.answered())
 
 
 class Escaped:
@@ -146,9 +183,13 @@ class ThreadRunner:
     Args:
         limit: how many tasks may run at the same time; ``None`` for `MAX_THREADS`.
         live: somebody reads what tasks say while they work, so `next` must be free to tell it.
+        around: for graphs that tasks call.
     """
 
-    def __init__(self, limit: int | None, live: bool = False) -> None:
+    def __init__(
+        self, limit: int | None, live: bool = False, around: Around = NOTHING_AROUND
+    ) -> None:
+        self.around = around
         self.limit = limit or MAX_THREADS
         self.live = live
         self.waiting: deque[tuple[Context, Task, View]] = deque()
@@ -184,7 +225,7 @@ class ThreadRunner:
                 self.outcomes.put(None)  # this thread goes home
                 return
             try:
-                self.outcomes.put(context.run(perform, task, view, self.tell))
+                self.outcomes.put(context.run(perform, task, view, self.tell, self.around))
             except BaseException as error:
                 # A thread that dies silently would be waited for forever.
                 self.outcomes.put(error)
@@ -217,7 +258,7 @@ class ThreadRunner:
         if not self.waiting:
             return None
         context, task, view = self.waiting.popleft()
-        return context.run(perform, task, view)
+        return context.run(perform, task, view, None, self.around)
 
     @property
     def idle(self) -> bool:
@@ -246,9 +287,13 @@ class LoopRunner:
     Args:
         limit: how many tasks may run at the same time; ``None`` for no limit.
         live: somebody reads what tasks say while they work.
+        around: for graphs that tasks call.
     """
 
-    def __init__(self, limit: int | None, live: bool = False) -> None:
+    def __init__(
+        self, limit: int | None, live: bool = False, around: Around = NOTHING_AROUND
+    ) -> None:
+        self.around = around
         self.limit = limit
         self.live = live
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -287,7 +332,7 @@ class LoopRunner:
 
     async def attempt(self, task: Task, view: View) -> None:
         tell = self.tell if self.live else None
-        self.report(task.id, await perform_async(task, view, self.call_sync, tell))
+        self.report(task.id, await perform_async(task, view, self.call_sync, tell, self.around))
 
     def ended(self, task: Task, running: asyncio.Task[None]) -> None:
         """Report a task that could not report itself: it was cancelled, or escaped."""
@@ -378,7 +423,7 @@ class LoopRunner:
         """
         me = asyncio.current_task()
         before = me.cancelling() if me else 0
-        work = perform_async(task, view, self.call_sync)
+        work = perform_async(task, view, self.call_sync, None, self.around)
         try:
             outcome = await asyncio.create_task(work, context=context)
         except asyncio.CancelledError as error:

@@ -7,28 +7,71 @@ asks: most nodes never look at their config.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from typing import Any
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from minigraph.constants import PUSH
-from minigraph.pregel.effects import Emit, View
+from minigraph.checkpoint.base.saver import BaseCheckpointSaver
+from minigraph.constants import LEVEL_SEPARATOR, MISSING, PUSH
+from minigraph.errors import GraphInterrupt
+from minigraph.pregel.effects import NOTHING, Emit, View
+from minigraph.pregel.identity import interrupt_id
 from minigraph.pregel.io import read_after
 from minigraph.pregel.node import Call, Write
 from minigraph.pregel.plan import Task
 from minigraph.pregel.selection import Selection
 from minigraph.runtime import Runtime
-from minigraph.types import RunnableConfig
+from minigraph.types import Durability, Interrupt, RunnableConfig
+
+
+class Around(NamedTuple):
+    """What a driver has for the graphs that its tasks call.
+
+    Fields:
+        saver: where they store, if they have no will of their own.
+        durability: when they store.
+        modes: what somebody wants to read of them.
+    """
+
+    saver: BaseCheckpointSaver[Any] | None = None
+    durability: Durability = "async"
+    modes: frozenset[str] = frozenset()
+
+
+NOTHING_AROUND = Around()
 
 
 class Running:
     """One task at work, seen from the inside."""
 
-    __slots__ = ("_config", "emit", "task", "view")
+    __slots__ = (
+        "_config",
+        "answers",
+        "around",
+        "asked",
+        "calls",
+        "emit",
+        "held",
+        "task",
+        "took",
+        "view",
+    )
 
-    def __init__(self, task: Task, view: View, emit: Callable[[Emit], None] | None = None) -> None:
+    def __init__(
+        self,
+        task: Task,
+        view: View,
+        emit: Callable[[Emit], None] | None = None,
+        around: Around = NOTHING_AROUND,
+    ) -> None:
         self.task = task
         self.view = view
         self.emit = emit  # None: nobody reads
+        self.around = around
+        self.held: Sequence[Any] = view.held.get(task.id, ()) if view.held else ()
+        self.asked = 0
+        self.calls = 0  # of other graphs
+        self.answers: Mapping[str, Sequence[Any]] = NOTHING
+        self.took = False  # whether it has used an answer that was not meant for it in particular
         self._config: RunnableConfig | None = None
 
     @property
@@ -45,6 +88,47 @@ class Running:
         if self.emit is not None:
             self.emit(Emit("custom", chunk))
 
+    def ask(self, value: Any, response_schema: Any = None) -> Any:
+        """The answer to the task's next question (IN-04, IN-05)."""
+        index = self.asked
+        self.asked += 1
+        if index < len(self.held):
+            return self.held[index]
+        if (answer := self.take()) is not MISSING:
+            self.held = [*self.held, answer]
+            return answer
+        question = Interrupt(value, interrupt_id(self.task.namespace, index), response_schema)
+        raise GraphInterrupt((question,))
+
+    def take(self) -> Any:
+        """The answer that is for whoever asks first; ``MISSING`` if there is none any more.
+
+        Graphs in this task come here too. So it is known afterwards through which task it went.
+        """
+        resumption = self.view.resumption
+        if resumption is None or resumption.loose is None:
+            return MISSING
+        answer = resumption.loose.take()
+        self.took = self.took or answer is not MISSING
+        return answer
+
+    def note(self, task_id: str, answers: Sequence[Any]) -> None:
+        """A graph in this task keeps nothing, so its tasks' answers are kept with this one's."""
+        self.answers = {**self.answers, task_id: answers}
+
+    def answered(self) -> Mapping[str, Sequence[Any]]:
+        """The answers that came while the task ran: to itself, and in graphs that keep nothing.
+
+        If it only passed one on, that is told as well: then the answer is not for others (IN-33).
+        """
+        return {**self.answers, self.task.id: list(self.held)} if self.took else self.answers
+
+    def next_call(self) -> str:
+        """What comes after the task's namespace, for the graph that it calls now (SB-03)."""
+        index = self.calls
+        self.calls += 1
+        return f"{LEVEL_SEPARATOR}{index}" if index else ""
+
     def read(self, selection: Selection, writes: Sequence[Write]) -> Any:
         return read_after(self.view.state, writes, selection)
 
@@ -52,8 +136,12 @@ class Running:
         """The walk through the node's pipeline."""
         task, results = self.task, self.view.results
         if results is not None:
-            return task.node.work(results[task.id], self, returned=True)
+            return self.walk_from(results[task.id])
         return task.node.work(task.input, self, sent=task.path[0] == PUSH)
+
+    def walk_from(self, result: Any) -> Generator[Call, Any, Sequence[Write]]:
+        """The rest of the walk, if this is what the node's function is to have returned."""
+        return self.task.node.work(result, self, returned=True)
 
 
 def task_config(task: Task, view: View) -> RunnableConfig:

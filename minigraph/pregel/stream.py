@@ -5,7 +5,11 @@ asked (ST-01, ST-02):
 
     stream_mode="custom"       payload
     stream_mode=["custom"]     ("custom", payload)
-    version="v2"               {"type": "custom", "ns": (), "data": payload}
+    subgraphs=True             (namespace, payload), (namespace, "custom", payload)
+    version="v2"               {"type": "custom", "ns": namespace, "data": payload}
+
+Graphs inside of nodes tell as well, and their chunks come with the namespace of the graph; but only
+if the reader wants them (`subgraphs`).
 
 ``print_mode`` is for the impatient: what it names is printed as well, and changes nothing
 else (ST-32).
@@ -16,10 +20,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from typing import Any, TypeAlias
 
-from minigraph.constants import START
-from minigraph.pregel.effects import Emit
+from minigraph.constants import INTERRUPT, START
+from minigraph.errors import ParentCommand
+from minigraph.pregel.drive import AsyncDriver
+from minigraph.pregel.effects import Emit, Paused
 from minigraph.pregel.events import MODES
-from minigraph.types import GraphOutput, StreamMode
+from minigraph.pregel.nesting import Place
+from minigraph.types import GraphOutput, Interrupt, StreamMode
 
 Modes: TypeAlias = StreamMode | Sequence[StreamMode]
 
@@ -37,6 +44,7 @@ class Reader:
         version: ``"v1"`` or ``"v2"``, the shape of what is read.
         make_values: makes what version 2 shows of values, and in `GraphOutput`, out of a dict.
         make_state: the same for the state of a checkpoint.
+        subgraphs: read what graphs inside of nodes tell, too.
 
     Raises `ValueError` for a mode or version that does not exist.
 
@@ -53,6 +61,7 @@ class Reader:
         version: str = "v1",
         make_values: Maker | None = None,
         make_state: Maker | None = None,
+        subgraphs: bool = False,
     ) -> None:
         if version not in VERSIONS:
             raise ValueError(f"version must be one of {list(VERSIONS)}, but it is {version!r}.")
@@ -63,32 +72,47 @@ class Reader:
         self.read = modes_of("stream_mode", stream_mode)
         self.printed = modes_of("print_mode", print_mode)
         self.modes = self.read | self.printed
-        self.live = "custom" in self.modes
+        self.subgraphs = subgraphs
+        self.live = subgraphs or "custom" in self.modes
 
     def chunk(self, emitted: Emit) -> Any:
         """What is emitted, in the shape that was asked for."""
-        mode, payload = emitted
+        mode, payload, namespace, interrupts = emitted
         if self.version == "v1":
+            if interrupts:
+                payload = with_questions(payload, interrupts)
+            if self.subgraphs:
+                return (namespace, payload) if self.bare else (namespace, mode, payload)
             return payload if self.bare else (mode, payload)
         if mode == "values":
-            return {"type": mode, "ns": (), "data": self.object_of(payload), "interrupts": ()}
-        if self.make_state is not None:
+            data = payload if namespace else self.object_of(payload)
+            return {"type": mode, "ns": namespace, "data": data, "interrupts": interrupts}
+        if self.make_state is not None and not namespace:
             if mode == "checkpoints":
                 payload = with_object(payload, self.make_state)
             elif mode == "debug" and payload["type"] == "checkpoint":
                 payload = {**payload, "payload": with_object(payload["payload"], self.make_state)}
-        return {"type": mode, "ns": (), "data": payload}
+        return {"type": mode, "ns": namespace, "data": payload}
 
     def object_of(self, values: Any) -> Any:
         """Values as an object of the output schema, where that makes objects."""
         return values if self.make_values is None else self.make_values(values)
 
     def output(self, result: Any) -> Any:
-        """What `invoke` returns: bare, or in version 2 as a `GraphOutput` (ST-02)."""
-        return GraphOutput(self.object_of(result)) if self.version == "v2" else result
+        """What `invoke` returns: bare, or in version 2 as a `GraphOutput` (ST-02, IN-20)."""
+        value, interrupts = result if isinstance(result, Paused) else (result, ())
+        if self.version == "v2":
+            return GraphOutput(self.object_of(value), interrupts)
+        return with_questions(value, list(interrupts)) if interrupts else value
 
-    def chunks(self, driving: Generator[Emit, None, Any]) -> Generator[Any, None, Any]:
-        """What a driver yields, for this reader. Returns the driver's result.
+    def wants(self, emitted: Emit) -> bool:
+        """Whether this is to be read: a graph inside of a node may tell more than was asked for."""
+        return emitted.mode in self.read and (self.subgraphs or not emitted.namespace)
+
+    def chunks(
+        self, driving: Generator[Emit, None, Any], place: Place
+    ) -> Generator[Any, None, Any]:
+        """What a driver yields, for this reader. Returns the result of the run.
 
         Closing it closes the driver, so that what goes wrong then reaches who closes.
         """
@@ -97,22 +121,33 @@ class Reader:
                 try:
                     emitted = next(driving)
                 except StopIteration as end:
-                    return end.value
+                    return place.result(end.value)
                 if emitted.mode in self.printed:
                     show(emitted)
-                if emitted.mode in self.read:
+                place.pass_on(emitted)
+                if self.wants(emitted):
                     yield self.chunk(emitted)
+        except ParentCommand as sent:
+            raise place.arrived(sent) from None
         finally:
             driving.close()
 
-    async def achunks(self, driving: AsyncGenerator[Emit, None]) -> AsyncGenerator[Any, None]:
-        """The same for an async driver, whose result is its own attribute."""
+    async def achunks(
+        self, driving: AsyncGenerator[Emit, None], place: Place, driver: AsyncDriver | None = None
+    ) -> AsyncGenerator[Any, None]:
+        """The same for an async driver, whose result is its own attribute; at the end the result of
+        `driver`, if it is given, is asked for."""
         try:
             async for emitted in driving:
                 if emitted.mode in self.printed:
                     show(emitted)
-                if emitted.mode in self.read:
+                place.pass_on(emitted)
+                if self.wants(emitted):
                     yield self.chunk(emitted)
+            if driver is not None:
+                place.result(driver.result)
+        except ParentCommand as sent:
+            raise place.arrived(sent) from None
         finally:
             # An async generator that is dropped is closed "some time later"; a run is not.
             await driving.aclose()
@@ -123,6 +158,15 @@ def with_object(checkpoint: dict[str, Any], make: Maker) -> dict[str, Any]:
     if START in checkpoint["next"]:
         return checkpoint
     return {**checkpoint, "values": make(checkpoint["values"])}
+
+
+def with_questions(values: Any, interrupts: Sequence[Interrupt]) -> Any:
+    """Values, and the questions for which the run stops. Values that are no dict are left out.
+
+    >>> with_questions({"x": 1}, [])
+    {'x': 1, '__interrupt__': []}
+    """
+    return {**(values if isinstance(values, dict) else {}), INTERRUPT: interrupts}
 
 
 def modes_of(name: str, given: Modes) -> frozenset[str]:

@@ -167,7 +167,7 @@ def check_input_is_heard(nodes: Mapping[str, PregelNode], input_channels: Select
 
 def check_saver(checkpointer: Any) -> None:
     """Raise `TypeError` for what cannot keep a graph's threads."""
-    if checkpointer is not None and not isinstance(checkpointer, BaseCheckpointSaver):
+    if not isinstance(checkpointer, (BaseCheckpointSaver, bool, type(None))):
         received = (
             f"the class {checkpointer.__name__}: call it"
             if isinstance(checkpointer, type)
@@ -175,7 +175,7 @@ def check_saver(checkpointer: Any) -> None:
         )
         raise TypeError(
             "Invalid checkpointer provided. Expected an instance of BaseCheckpointSaver, such "
-            f"as InMemorySaver(), or None, but received {received}."
+            f"as InMemorySaver(), True, False, or None, but received {received}."
         )
 
 

@@ -526,8 +526,10 @@ def test_start_as_a_source_of_everything(way: Any) -> None:
     assert way.invoke(builder.compile(), {"log": []}) == {"log": ["a", "b", "c"]}
 
 
-def test_a_command_in_the_input_of_a_root_state_is_none() -> None:
-    """CS-10 is not built: a Command as the input is refused, in words."""
+def test_a_command_starts_a_state_with_keys_and_no_other() -> None:
+    """CS-12: where the state is a single value, a Command cannot stand for an input."""
     builder = StateGraph(State).add_node("a", say("a")).add_edge(START, "a")
-    with pytest.raises(EmptyInputError, match="not built yet"):
-        builder.compile().invoke(Command(update={"x": 1}))
+    assert builder.compile().invoke(Command(update={"x": 1})) == {"log": ["a"], "x": 1}
+    root = StateGraph(int).add_node("a", lambda n: n).add_edge(START, "a").compile()
+    with pytest.raises(EmptyInputError, match="a state that is a single value needs an input"):
+        root.invoke(Command(update=1))

@@ -421,15 +421,6 @@ def test_other_results_are_refused(result: Any) -> None:
     assert code == "Error code: INVALID_GRAPH_NODE_RETURN_VALUE"
 
 
-def test_a_command_to_another_graph_is_refused() -> None:
-    """It is not built yet, and must not get lost."""
-    command = Command(graph=Command.PARENT, update={"x": 1})
-    with pytest.raises(InvalidUpdateError, match="graph '__parent__' is not built yet"):
-        updates_of("a", KEYS, command)
-    with pytest.raises(InvalidUpdateError, match="graph '__parent__' is not built yet"):
-        root_updates_of(command)
-
-
 def test_a_long_result_is_cut() -> None:
     """The message stays readable."""
     with pytest.raises(InvalidUpdateError) as caught:

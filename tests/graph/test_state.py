@@ -160,10 +160,12 @@ class TestAdd:
         with pytest.raises(TypeError, match="Node 'a' needs a function, not dict"):
             StateGraph(State).add_node("a", {"x": 1})  # type: ignore[arg-type]
 
-    def test_a_graph_as_a_node_is_still_to_come(self) -> None:
-        graph = nodes("a").add_edge(START, "a").compile()
-        with pytest.raises(TypeError, match="Node 'inner' is a compiled graph"):
-            StateGraph(State).add_node("inner", graph)  # type: ignore[arg-type]
+    def test_a_graph_as_a_node(self) -> None:
+        """SB-10: it is called with the state; without a name it is called by its own."""
+        inner = nodes("a").add_edge(START, "a").compile(name="inside")
+        builder = StateGraph(State).add_node("inner", inner).add_node(inner)
+        assert [*builder.nodes] == ["inner", "inside"]
+        assert [spec.function.graph for spec in builder.nodes.values()] == [inner, inner]
 
     def test_a_name_twice(self) -> None:
         """SG-23."""

@@ -52,7 +52,7 @@ from minigraph.pregel.inspect import history_program, state_program, update_prog
 from minigraph.pregel.io import read_after
 from minigraph.pregel.node import Write
 from minigraph.pregel.plan import Task
-from minigraph.pregel.program import Environment
+from minigraph.pregel.request import Environment
 from minigraph.pregel.selection import Selection
 from minigraph.types import Overwrite, Send, StateUpdate
 
@@ -359,8 +359,8 @@ class Transcript:
             result: Any = error
         else:
             # Parallel tasks are told in the order in which they end, which is nobody's to choose.
-            updates = sorted(repr(chunk) for mode, chunk in outcome.told if mode == "updates")
-            values = [chunk for mode, chunk in outcome.told if mode == "values"]
+            updates = sorted(repr(chunk) for mode, chunk, *_ in outcome.told if mode == "updates")
+            values = [chunk for mode, chunk, *_ in outcome.told if mode == "values"]
             self.seen.append(("returned", outcome.result, updates, values))
             result = outcome.result
         self.look()

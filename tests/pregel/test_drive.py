@@ -29,7 +29,7 @@ from minigraph.pregel.drive import AsyncDriver, Driver, afinish, finish
 from minigraph.pregel.effects import Cancel, Effect, Emit, Load, Next, Start, Stopped, View
 from minigraph.pregel.node import PregelNode
 from minigraph.pregel.plan import Task
-from minigraph.pregel.program import Environment
+from minigraph.pregel.request import Environment
 from minigraph.pregel.runner import perform
 from minigraph.pregel.selection import Selection
 from minigraph.types import Send

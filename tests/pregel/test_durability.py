@@ -17,6 +17,7 @@ import pytest
 
 from minigraph.checkpoint.base import BaseCheckpointSaver
 from minigraph.checkpoint.memory import InMemorySaver
+from minigraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from minigraph.checkpoint.sqlite import SqliteSaver
 from minigraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from minigraph.checkpoint.sqlite.database import connect
@@ -544,18 +545,23 @@ def test_a_frozen_effect_shares_nothing() -> None:
 
 def test_what_is_kept_until_the_end() -> None:
     """DU-07: the writes of super-steps that are over are not."""
-    kept = Kept()
+    kept = Kept(InMemorySaver(), None)
     first: Any = {"configurable": {"checkpoint_id": "0"}}
+    one, two = (
+        {"id": id, "channel_values": {"a": [1], "b": [n]}} for id, n in (("1", 1), ("2", 2))
+    )
     kept.put_writes(first, [], "earlier", "")
-    kept.put(first, {"id": "1"}, {"step": 1}, {"a": 1, "b": 1})
+    kept.put(first, one, {"step": 1}, {"a": 1, "b": 1})
+    one["channel_values"]["a"].append("edited")
     kept.put_writes({"configurable": {"checkpoint_id": "1"}}, [], "over", "")
-    kept.put({"configurable": {"checkpoint_id": "1"}}, {"id": "2"}, {"step": 2}, {"b": 2})
-    kept.put_writes({"configurable": {"checkpoint_id": "2"}}, [], "open", "")
-    save, writes = kept.take()
-    assert save == Save(first, {"id": "2"}, {"step": 2}, {"a": 1, "b": 2})  # type: ignore[typeddict-item]
+    kept.put({"configurable": {"checkpoint_id": "1"}}, two, {"step": 2}, {"b": 2})
+    two["channel_values"]["b"].append("edited")
+    kept.put_writes({"configurable": {"checkpoint_id": "2"}}, [("a", 1)], "open", "")
+    save, writes = kept.to_store(None)
+    whole: Any = {"id": "2", "channel_values": {"a": [1], "b": [2]}}
+    assert save == Save(first, whole, {"step": 2}, {"a": 1, "b": 2})
     assert isinstance(writes, SaveWrites)
-    assert writes.task_id == "open"
-    assert kept.take() == []
+    assert (writes.task_id, writes.writes) == ("open", [("a", 1)])
 
 
 # ---------------------------------------------------------------- savers of all kinds
@@ -731,3 +737,152 @@ def test_the_background_finds_out_which_it_was(way: Any) -> None:
     assert stored == [("put", -1), ("writes", "__start__"), ("put", 0), ("writes", "a")]
     saver.sick = None
     assert way.invoke(graph, None, CONFIG, durability="async") == {"log": ["a", "b", "c"]}
+
+
+# ---------------------------------------------------------------- interrupted while it stores
+
+
+class Interrupted(SqliteSaver):
+    """Ctrl-C comes while it stores, once, before anything of that is stored."""
+
+    at = 0
+
+    def store(self, jobs: Any) -> Any:
+        self.at -= 1
+        if self.at == 0:
+            raise KeyboardInterrupt
+        return super().store(jobs)
+
+
+@pytest.mark.parametrize("mode", ["sync", "exit"])
+def test_ctrl_c_while_the_end_of_a_super_step_is_stored(mode: str) -> None:
+    """ST-30: what was finished is stored all the same, and is not run again."""
+    ran: list[str] = []
+    with closing(connect(":memory:")) as conn:
+        saver = Interrupted(conn)
+        graph = chain(saver, {"a": say("a", ran), "b": say("b", ran)})
+        saver.at = 3 if mode == "sync" else 1  # sync: the end of a; exit: the end of all
+        with pytest.raises(KeyboardInterrupt):
+            graph.invoke({"log": []}, CONFIG, durability=mode)
+        left = () if mode == "exit" else ("b",)
+        assert graph.get_state(CONFIG).next == left
+        graph.invoke(None, CONFIG, durability=mode)
+        assert graph.get_state(CONFIG).values == {"log": ["a", "b"]}
+    assert ran == ["a", "b"]
+
+
+class Uncopied:
+    """Has no copy, but a saver that pickles can store it."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Uncopied)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_cancelled_while_it_waits_until_something_is_stored() -> None:
+    """ST-30: what cannot be copied is waited for. Who is cancelled meanwhile, has it stored."""
+    reached, released = asyncio.Event(), asyncio.Event()
+
+    class Slow(InMemorySaver):
+        stores_at_once = False
+
+        async def aput_writes(self, *fields: Any) -> None:
+            if fields[3].endswith("a"):
+                reached.set()
+                await released.wait()
+            super().put_writes(*fields)
+
+    async def run() -> Any:
+        saver = Slow(serde=JsonPlusSerializer(pickle_fallback=True))
+        ran: list[str] = []
+
+        async def a(state: State) -> Any:
+            ran.append("a")
+            return {"log": [Uncopied()]}
+
+        graph = chain(saver, {"a": a, "b": say("b", ran)})
+        running = asyncio.create_task(graph.ainvoke({"log": []}, CONFIG, durability="async"))
+        await reached.wait()
+        running.cancel()
+        released.set()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await graph.ainvoke(None, CONFIG)
+        assert (await graph.aget_state(CONFIG)).values == {"log": [Uncopied(), "b"]}
+        return ran
+
+    assert asyncio.run(run()) == ["a", "b"]
+
+
+# ---------------------------------------------------------------- exit, where something goes wrong
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_value_that_cannot_be_stored_beside_others(mode: Any) -> None:
+    """CP-54: it is its own task's failure; what the others did and said is stored in all modes."""
+    ran: list[str] = []
+    all_at_work = threading.Barrier(3)
+
+    def bad(state: State) -> Any:
+        all_at_work.wait(PATIENCE)
+        return {"log": [(each for each in "x")]}
+
+    def fail(state: State) -> Any:
+        all_at_work.wait(PATIENCE)
+        raise ValueError("boom")
+
+    def paid(state: State) -> Any:
+        all_at_work.wait(PATIENCE)
+        ran.append("paid")
+        return {"log": ["paid"]}
+
+    builder = StateGraph(State)
+    for node in (bad, fail, paid):
+        builder.add_node(node).add_edge(START, node.__name__)
+    graph = builder.compile(checkpointer=InMemorySaver())
+    with pytest.raises((TypeError, ValueError)):
+        graph.invoke({"log": []}, CONFIG, durability=mode)
+    tasks = {task.name: task for task in graph.get_state(CONFIG).tasks}
+    assert tasks["paid"].result == {"log": ["paid"]}
+    assert "cannot be stored" in str(tasks["bad"].error)
+    assert tasks["fail"].error == "ValueError('boom')"
+    all_at_work = threading.Barrier(2)  # only these run again
+    with pytest.raises((TypeError, ValueError)):
+        graph.invoke(None, CONFIG, durability=mode)
+    assert ran == ["paid"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_a_failed_node_did_to_its_list_is_not_stored(way: Any, mode: Any) -> None:
+    """DU-08: the checkpoint is that of the last complete super-step, whatever the mode."""
+
+    def edit(state: State) -> Any:
+        state["log"].append("edited")
+        raise ValueError("boom")
+
+    graph = chain(InMemorySaver(), {"a": say("a"), "edit": edit})
+    with pytest.raises(ValueError, match="boom"):
+        way.invoke(graph, {"log": []}, CONFIG, durability=mode)
+    assert way.state(graph, CONFIG).values == {"log": ["a"]}
+
+
+def generator_unless_text(left: Any, right: Any) -> Any:
+    return right if isinstance(right, str) else (each for each in "x")
+
+
+class Odd(TypedDict):
+    """A reducer makes of its writes what cannot be stored."""
+
+    x: Annotated[Any, generator_unless_text]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_super_step_whose_end_cannot_be_stored(way: Any, mode: Any) -> None:
+    """DU-14: the one before it is in the store."""
+    builder = StateGraph(Odd).add_node("a", lambda s: {"x": "a"}).add_node("b", lambda s: {"x": 1})
+    graph = builder.add_edge(START, "a").add_edge("a", "b").compile(checkpointer=InMemorySaver())
+    with pytest.raises(TypeError, match="cannot be stored"):
+        way.invoke(graph, {"x": ""}, CONFIG, durability=mode)
+    state = way.history(graph, CONFIG)[0]
+    assert (state.values, state.next) == ({"x": "a"}, ("b",))

@@ -997,7 +997,7 @@ def test_a_graph_that_is_called_with_a_nodes_config(way: Any) -> None:
         {"log": ["b"]},
         {"log": ["a"], "x": 1},
     ]
-    way.update(inner, place, {"log": ["u"]})
+    way.update(graph, place, {"log": ["u"]})
     assert way.state(inner, place).values["log"] == ["in", "a", "b", "u"]
     assert way.history(graph, CONFIG) == history
 

@@ -15,7 +15,7 @@ from minigraph.channels.ephemeral_value import EphemeralValue
 from minigraph.checkpoint.base import CheckpointTuple
 from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.constants import END, ERROR, START
-from minigraph.errors import EmptyInputError, GraphRecursionError
+from minigraph.errors import EmptyInputError, GraphRecursionError, InvalidUpdateError
 from minigraph.graph import StateGraph
 from minigraph.pregel.drive import Driver
 from minigraph.pregel.effects import (
@@ -31,7 +31,7 @@ from minigraph.pregel.effects import (
     Start,
     Stopped,
 )
-from minigraph.pregel.program import finished_writes
+from minigraph.pregel.pending import finished_writes
 from minigraph.types import Command
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
@@ -501,12 +501,31 @@ def test_the_same_run_id_resumes(way: Any) -> None:
     assert way.invoke(graph, {"log": ["4"]}, CONFIG)["log"][6:] == ["4", "a", "b"]
 
 
-def test_a_command_as_input_is_still_to_come(way: Any) -> None:
-    """CS-10: refused in words, before anything is stored."""
+def test_a_command_that_starts_a_thread(way: Any) -> None:
+    """CS-12: it is applied once, with an empty input. In the reference twice."""
     graph = chain("a")
-    with pytest.raises(EmptyInputError, match="not built yet"):
-        way.invoke(graph, Command(update={"x": 1}), CONFIG)
-    assert way.state(graph, CONFIG).metadata is None
+    assert way.invoke(graph, Command(update={"log": ["u"]}), CONFIG) == {"log": ["u", "a"]}
+
+
+@pytest.mark.parametrize(
+    ("command", "error", "words"),
+    [
+        (Command(), EmptyInputError, "The Command is empty"),
+        (Command(graph=Command.PARENT, goto="a"), InvalidUpdateError, "no parent graph"),
+        (Command(goto=[5]), TypeError, "expected Send/str, got int"),
+        (Command(update=5), InvalidUpdateError, "update"),
+    ],
+)
+def test_commands_that_cannot_be(
+    way: Any, command: Command[Any], error: type[Exception], words: str
+) -> None:
+    """CS-13: refused in words, before anything is stored."""
+    graph = chain("a")
+    way.invoke(graph, {"log": []}, CONFIG)
+    before = way.history(graph, CONFIG)
+    with pytest.raises(error, match=words):
+        way.invoke(graph, command, CONFIG)
+    assert way.history(graph, CONFIG) == before
 
 
 def test_failure_and_resume(way: Any) -> None:

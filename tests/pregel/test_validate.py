@@ -215,7 +215,7 @@ def test_unknown_options(option: str) -> None:
 
 @pytest.mark.parametrize(
     ("saver", "received"),
-    [(True, "bool"), ("memory", "str"), (InMemorySaver, "the class InMemorySaver: call it")],
+    [(1, "int"), ("memory", "str"), (InMemorySaver, "the class InMemorySaver: call it")],
 )
 def test_what_is_no_saver(saver: Any, received: str) -> None:
     """SS-51."""
@@ -223,7 +223,7 @@ def test_what_is_no_saver(saver: Any, received: str) -> None:
         make(checkpointer=saver)
     assert str(caught.value) == (
         "Invalid checkpointer provided. Expected an instance of BaseCheckpointSaver, such as "
-        f"InMemorySaver(), or None, but received {received}."
+        f"InMemorySaver(), True, False, or None, but received {received}."
     )
 
 

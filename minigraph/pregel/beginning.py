@@ -1,0 +1,375 @@
+"""Where a run begins: at an input, at an old checkpoint, or in the middle of a super-step.
+
+After `load` and `begin` a run stands somewhere, and has a plan. How it came there makes no
+difference any more: the loop in `program` does not know whether this is a first run, a resume, a
+replay or a fork, nor how deep in other graphs it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+from minigraph.checkpoint.base.records import CheckpointTuple
+from minigraph.config import at_checkpoint, located
+from minigraph.constants import INPUT, INTERRUPT, NO_WRITES, NULL_TASK_ID, RESUME, ROOT
+from minigraph.errors import EmptyInputError, UnknownInterruptError
+from minigraph.pregel.effects import NOTHING, Advance, Effect, Listing, Load, SaveWrites, Warn
+from minigraph.pregel.interrupts import (
+    Loose,
+    LooseAnswer,
+    Origin,
+    Replay,
+    Resumption,
+    aimed,
+    is_map_of_answers,
+)
+from minigraph.pregel.io import command_writes, input_writes
+from minigraph.pregel.live import Changes, hydrate
+from minigraph.pregel.node import Write
+from minigraph.pregel.pending import (
+    apply_from_outside,
+    by_command,
+    finished_writes,
+    held_answers,
+    loose_answer,
+    open_questions,
+    outside_writes,
+    stored_errors,
+    stored_questions,
+)
+from minigraph.pregel.plan import Task
+from minigraph.pregel.progress import Part, Progress
+from minigraph.pregel.update import TaskWrites, update
+from minigraph.types import Command, Interrupt
+
+
+class Beginning(Progress):
+    """The first stretch of a run."""
+
+    def load(self) -> Part:
+        """Find the thread's place, or an empty one.
+
+        Steps count from -1, the input's. A checkpoint that does not know its step, and the
+        empty one of a new thread, stand at -2, one before it. The empty one is never stored;
+        it gets an id because the ids of tasks are made from it. A graph in a task that keeps
+        nothing begins anew each time; its tasks must have the same ids nevertheless, or an answer
+        would not find them.
+        """
+        if self.request.has_saver:
+            self.loaded = yield from self.starting_point()
+        self.state = hydrate(self.layout, self.loaded.checkpoint if self.loaded else None)
+        if self.loaded is not None:
+            self.checkpoint_id = self.loaded.checkpoint["id"]
+            self.metadata = self.loaded.metadata
+            self.parent_config = self.loaded.parent_config
+            self.step = self.loaded.metadata.get("step", -2) + 1
+        elif self.request.is_inner and not self.request.has_saver:
+            self.checkpoint_id = self.namespace
+            self.held = dict(self.request.held)
+        else:
+            self.checkpoint_id = self.environment.new_id(-2)
+        self.config = at_checkpoint(self.config, self.checkpoint_id if self.loaded else None)
+        self.last_step = self.step + self.limit + 1
+
+    def starting_point(self) -> Generator[Effect, Any, CheckpointTuple | None]:
+        """The checkpoint that the run starts from: the one that is named, or the latest."""
+        origin = self.request.origin
+        found: CheckpointTuple | None
+        if origin is not None and origin.namespace in origin.ids:
+            self.named = origin.ids[origin.namespace]
+            found = yield Load(located(self.config, origin.namespace, self.named))
+            return found
+        if self.replay is not None and self.replay.is_first_visit(self.namespace):
+            self.went_back = True
+            before = at_checkpoint(self.config, self.replay.before)
+            cursor = yield Listing(self.config, None, before, 1)
+            found = yield Advance(cursor)
+            if found is not None:
+                yield Advance(cursor)  # to its end, so that nothing stays open
+            return found
+        found = yield Load(self.config)
+        return found
+
+    def begin(self) -> Part:
+        """Take in the input, or find what is still to be done.
+
+        Four ways in, and here is all that tells them apart:
+            input    the waiting tasks are given up, and the input is written (CP-51)
+            replay   a checkpoint was named: a copy of it becomes the present (TT-02)
+            resume   go on from the latest, with what its tasks have already written (CP-54)
+            stuck    a resume whose writes cannot be applied: it starts from a copy instead
+        A `Command` brings answers and writes of its own, whichever of the last three it is.
+        """
+        command = self.request.input if isinstance(self.request.input, Command) else None
+        if not self.is_continuing():
+            yield from self.take_input()
+            return
+        replaying = yield from self.is_replaying()
+        yield from self.apply_stored()
+        waiting = () if replaying else self.open_questions()
+        brought = None if command is None else self.understood(command, waiting, replaying)
+        if command is not None and brought and not brought[0] and not self.next_tasks():
+            yield Warn(
+                f"The answer {command.resume!r:.200} is for nobody: thread "
+                f"{self.config['configurable'].get('thread_id')!r} has come to its end."
+            )
+            brought = None
+        if brought is not None and brought[0]:
+            # First of all: what a channel refuses must not be stored.
+            yield from self.warn_of_what_is_ignored(self.apply(brought[0]))
+        self.pass_breakpoints()
+        if replaying:
+            yield from self.fork()
+        else:
+            self.recall()
+        if brought is not None:
+            yield from self.store_command(*brought)
+        if not replaying and self.is_stuck():
+            yield from self.fork()
+        yield from self.tell_values()
+
+    def is_continuing(self) -> bool:
+        """Whether this call goes on from a checkpoint instead of starting a run.
+
+        It has no input (CP-52), or it says by its run id that it is the run which made the
+        checkpoint (CP-53). A graph in a task goes on if that task does, and had called it before;
+        and if it has a memory of its own, and has not come to an end.
+        """
+        if self.request.is_inner and self.request.input is not None:
+            if self.request.answers is None or self.loaded is None or self.went_back:
+                return False
+            if self.named is not None or self.metadata.get("parents") == self.parents:
+                return True
+            return bool(self.next_tasks())
+        if self.request.input is None or isinstance(self.request.input, Command):
+            if not self.state.versions:
+                return self.refuse_to_continue()
+            return True
+        mine = self.config.get("metadata", {}).get("run_id")
+        theirs = self.loaded.metadata.get("run_id") if self.loaded is not None else None
+        return mine is not None and mine == theirs
+
+    def refuse_to_continue(self) -> bool:
+        """There is nothing to go on from. Only a `Command` without an answer may start a run."""
+        why = (
+            "the thread has no checkpoint here"
+            if self.request.has_saver
+            else "the graph keeps no threads, because it has no checkpointer"
+        )
+        command = self.request.input
+        if command is None:
+            raise EmptyInputError(
+                f"There is no input, and nothing to resume: {why}. Pass an input to start a run."
+            )
+        if command.resume is not None and not self.request.has_saver:
+            raise RuntimeError(
+                "Cannot use Command(resume=...) without checkpointer: the question is forgotten. "
+                "Compile the graph with one, such as compile(checkpointer=InMemorySaver())."
+            )
+        if command.resume is not None:
+            raise UnknownInterruptError(
+                f"The answer {command.resume!r:.200} is for nobody: {why}. Is it the right thread?"
+            )
+        if ROOT in self.layout.channels:
+            raise EmptyInputError(
+                f"{command!r:.200} cannot start a run: {why}, and a state that is a single value "
+                "needs an input."
+            )
+        return False
+
+    def is_replaying(self) -> Generator[Effect, Any, bool]:
+        """Whether the call names a checkpoint in order to run from it again.
+
+        The newest checkpoint of a thread may be named and still be resumed, if it was made in
+        order to be run from, by an update or a fork (TT-06); or with a `Command` (TT-22).
+        """
+        if self.loaded is None or self.named is None:
+            return False
+        if self.is_elsewhere():
+            return True
+        made_for_it = self.loaded.metadata.get("source") in ("update", "fork")
+        if not made_for_it and not isinstance(self.request.input, Command):
+            return True
+        latest = yield Load(at_checkpoint(self.config, None))
+        return latest is not None and latest.checkpoint["id"] != self.checkpoint_id
+
+    def is_elsewhere(self) -> bool:
+        """Whether the run starts from another namespace: when that was, its task had another id."""
+        return self.request.origin is not None and self.request.origin.namespace != self.namespace
+
+    def pass_breakpoints(self) -> None:
+        """A breakpoint holds when something is newer than this note (IN-50, IN-51)."""
+        self.state.seen[INTERRUPT] = dict(self.state.versions)
+
+    def recall(self) -> None:
+        """What tasks of the present super-step have done before."""
+        self.finished = finished_writes(self.loaded)
+        self.errors = stored_errors(self.loaded)
+        self.held = held_answers(self.loaded)
+        loose = self.request.loose if self.request.is_inner else loose_answer(self.loaded)
+        self.hand_on(self.request.answers or NOTHING, loose)
+
+    def hand_on(self, answers: Mapping[str, Any], loose: Loose | None) -> None:
+        """Find the tasks that these answers are for; graphs in them will do the same.
+
+        A graph that was edited while it waited has forgotten its questions, though the graph around
+        it has not. So an answer to one of those is for whoever asks first.
+        """
+        tasks = self.next_tasks()
+        found: dict[str, Mapping[str, Any]] = {}
+        waits = False
+        for task, questions in open_questions(self.loaded, tasks):
+            waits = True
+            if mine := {each.id: answers[each.id] for each in questions if each.id in answers}:
+                found[task.id] = mine
+        edited = self.request.is_inner and self.metadata.get("source") in ("update", "fork")
+        if edited and answers and not waits:
+            loose = LooseAnswer(*answers.values())
+        self.resumption = Resumption(found, loose, self.origins(tasks))
+
+    def origins(
+        self, tasks: Sequence[Task], then: Mapping[Any, str] = NOTHING
+    ) -> dict[str, Origin]:
+        """Where the graphs in these tasks start from, if the call names a point inside of one.
+
+        `then`: by the path of a task, where it stood when its graph made that checkpoint.
+        """
+        if self.request.origin is None:
+            return {}
+        ids = self.request.origin.ids
+        return {task.id: Origin(then.get(task.path, task.namespace), ids) for task in tasks}
+
+    def open_questions(self) -> list[tuple[str, Interrupt]]:
+        """The questions that wait for an answer, each with the name of the node that asked."""
+        tasks = self.next_tasks() if stored_questions(self.loaded) else ()
+        return [
+            (task.name, question)
+            for task, questions in open_questions(self.loaded, tasks)
+            for question in questions
+        ]
+
+    def understood(
+        self, command: Command[Any], waiting: Sequence[tuple[str, Interrupt]], replaying: bool
+    ) -> tuple[list[Write], Any, Mapping[str, Any] | None]:
+        """What a `Command` brings: writes, an answer, and whose it is.
+
+        Raises for what it cannot mean, while nothing is stored yet.
+        """
+        writes = command_writes(command, self.layout.updates_of)
+        if command.resume is None:
+            if not writes:
+                raise EmptyInputError(
+                    "The Command is empty: give it an answer (resume; None is none), an update, or "
+                    "somewhere to go (goto)."
+                )
+            return writes, None, {}
+        if replaying and len(stored_questions(self.loaded)) > 1:
+            raise RuntimeError(
+                "There is one answer, and several nodes asked at this checkpoint. Replay it with "
+                "invoke(None, config); all will ask anew, and can be answered by the new ids."
+            )
+        return writes, command.resume, aimed(command.resume, waiting)
+
+    def store_command(
+        self, writes: list[Write], answer: Any, aims: Mapping[str, Any] | None
+    ) -> Part:
+        """Store what a `Command` brings, as writes of nobody's, and hand its answers on (CS-11)."""
+        if aims:
+            self.hand_on(aims, None)
+        elif aims is None and self.resumption is not None:
+            self.resumption = self.resumption._replace(loose=LooseAnswer(answer))
+        before = outside_writes(self.loaded)
+        if self.checkpoint_id != (self.loaded and self.loaded.checkpoint["id"]):
+            stored = []  # a copy was made for it, and that has these writes already
+        else:
+            stored = [*before, *([(NO_WRITES, None)] if before and writes else ()), *writes]
+        if answer is not None and not is_map_of_answers(answer):
+            stored.append((RESUME, answer))
+        if stored and self.request.has_saver:
+            yield SaveWrites(self.config, stored, NULL_TASK_ID, "")
+
+    def apply(self, writes: Sequence[Write]) -> Changes:
+        """Apply the writes of a Command to the present state."""
+        next_version = self.environment.next_version
+        changes = apply_from_outside(self.layout, self.state, writes, next_version)
+        self.unsaved_versions.update(changes.versions)
+        return changes
+
+    def apply_stored(self) -> Part:
+        """Apply what Commands have brought before, and what is kept beside the checkpoint."""
+        for writes in by_command(outside_writes(self.loaded)):
+            try:
+                self.apply(writes)
+            except Exception as error:  # it was not stored by this machine, or not by this graph
+                yield Warn(
+                    f"A stored update from outside cannot be applied, and is left out: {error!r}"
+                )
+
+    def is_stuck(self) -> bool:
+        """Whether everything has run, and what it wrote cannot be applied.
+
+        Then the stored writes are of no use, and the tasks must run again under new ids: a
+        store keeps the first write of a task, so under the old ones it would keep these.
+        """
+        tasks = self.next_tasks()
+        if not tasks or not all(task.id in self.finished for task in tasks):
+            return False
+        try:
+            # Kept for the end of the super-step: a reducer must be asked once, not twice.
+            self.known_changes = self.changes_of(tasks)
+        except Exception:
+            return True
+        return False
+
+    def fork(self) -> Part:
+        """Make a copy of the present checkpoint the one to run from: its source is ``fork``.
+
+        (What users call a fork, `update_state` on an old checkpoint, is in `inspect`.)
+
+        Its tasks get new ids, so none of them counts as finished (TT-04).
+        """
+        then: Mapping[Any, str] = NOTHING
+        if self.request.origin is not None:
+            stood = self.request.origin.namespace
+            then = {task.path: task.namespace for task in self.next_tasks(stood)}
+        if self.is_elsewhere():
+            self.config = at_checkpoint(self.config, None)  # its past is not in this namespace
+        elif self.replay is None and not self.request.is_inner:
+            self.replay = Replay(self.checkpoint_id)
+        self.finished = {}
+        self.errors = {}
+        self.held = {}
+        updated, self.state.updated = self.state.updated, None
+        yield from self.save("fork")
+        self.state.updated = updated
+        self.step += 1
+        self.resumption = Resumption(NOTHING, None, self.origins(self.next_tasks(), then))
+
+    def take_input(self) -> Part:
+        """Turn the input into writes, apply them, and save the first checkpoint of the run."""
+        yield from self.apply_stored()
+        input = self.request.input
+        late: list[Write] = []
+        if isinstance(input, Command):  # it counts together with what START does (CS-12)
+            late, input = command_writes(input, self.layout.updates_of), {}
+        elif self.layout.check_input is not None:
+            self.layout.check_input(input, self.state)
+        writes = input_writes(self.layout.input_channels, input)
+        if not writes:
+            raise EmptyInputError(
+                f"The input has no key of {list(self.layout.input_channels.names)}, so it would "
+                "start nothing."
+            )
+        self.state.updated = None  # ask every node, so that none of the waiting is overlooked
+        done = [TaskWrites(task.path, task.name, (), task.triggers) for task in self.next_tasks()]
+        done.append(TaskWrites((), INPUT, writes, ()))
+        changes = update(self.layout, self.state, done, self.environment.next_version)
+        self.state.absorb(changes)
+        self.unsaved_versions.update(changes.versions)
+        if self.request.has_saver:
+            yield from self.save("input")
+            if late:
+                yield SaveWrites(self.config, late, NULL_TASK_ID, "")
+        self.late = late
+        self.step += 1
