@@ -1,7 +1,8 @@
 """The tree of a thread's checkpoints, to look at.
 
-A thread looks like a list, and is a tree: every replay, fork and update from outside adds a branch, and
-none is ever removed. Its newest checkpoint is the *head*, and that is all that the next call sees.
+A thread looks like a list, and is a tree: every replay, fork and update from outside adds a branch,
+and none is ever removed. Its newest checkpoint is the *head*, and that is all that the next call
+sees.
 
     print(tree_of(graph.get_state_history(thread)))
 
@@ -13,8 +14,8 @@ none is ever removed. Its newest checkpoint is the *head*, and that is all that 
         2  loop    next: greet                and answered otherwise
         3  loop    end · head
 
-Lines are checkpoints, older ones above; each starts with the number of its super-step and its source.
-Where several follow on one, they are indented.
+Lines are checkpoints, older ones above; each starts with the number of its super-step and its
+source. Where several follow on one, they are indented.
 """
 
 from __future__ import annotations

@@ -13,6 +13,11 @@ from typing import Any
 
 import pytest
 
+from minigraph.checkpoint.base import BaseCheckpointSaver
+from minigraph.checkpoint.memory import InMemorySaver
+from minigraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from minigraph.checkpoint.sqlite.database import connect
+
 
 class Sync:
     """Calls a graph's methods, on threads."""
@@ -42,8 +47,8 @@ class Sync:
     def batch(self, graph: Any, inputs: Any, config: Any = None, **options: Any) -> list[Any]:
         return graph.batch(inputs, config, **options)
 
-    def state(self, graph: Any, config: Any) -> Any:
-        return graph.get_state(config)
+    def state(self, graph: Any, config: Any, **options: Any) -> Any:
+        return graph.get_state(config, **options)
 
     def history(self, graph: Any, config: Any, **options: Any) -> list[Any]:
         return list(graph.get_state_history(config, **options))
@@ -87,8 +92,8 @@ class Async:
     def batch(self, graph: Any, inputs: Any, config: Any = None, **options: Any) -> list[Any]:
         return asyncio.run(graph.abatch(inputs, config, **options))
 
-    def state(self, graph: Any, config: Any) -> Any:
-        return asyncio.run(graph.aget_state(config))
+    def state(self, graph: Any, config: Any, **options: Any) -> Any:
+        return asyncio.run(graph.aget_state(config, **options))
 
     def history(self, graph: Any, config: Any, **options: Any) -> list[Any]:
         async def collect() -> list[Any]:
@@ -114,6 +119,17 @@ def way_and_nodes(request: pytest.FixtureRequest) -> Any:
     """A way to call a graph, and whether its nodes are to be async."""
     way, async_nodes = request.param
     return way(), async_nodes
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def saver(request: pytest.FixtureRequest) -> Iterator[BaseCheckpointSaver[Any]]:
+    """A saver of each kind, for both ways."""
+    if request.param == "memory":
+        yield InMemorySaver()
+        return
+    kept = AsyncSqliteSaver(connect(":memory:"))
+    yield kept
+    asyncio.run(kept.aclose())
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from minigraph.constants import INPUT, INTERRUPT, NO_WRITES, NULL_TASK_ID, RESUM
 from minigraph.errors import EmptyInputError, UnknownInterruptError
 from minigraph.pregel.effects import NOTHING, Advance, Effect, Listing, Load, SaveWrites, Warn
 from minigraph.pregel.interrupts import (
-    Loose,
     LooseAnswer,
     Origin,
     Replay,
@@ -123,6 +122,10 @@ class Beginning(Progress):
             yield from self.fork()
         else:
             self.recall()
+            if self.named is not None and command is None and not self.request.is_inner:
+                # An update of an old checkpoint, or a copy: what graphs remember is as it was then.
+                then = (self.parent_config or self.config)["configurable"]
+                self.replay = Replay(then.get("checkpoint_id", self.named))
         if brought is not None:
             yield from self.store_command(*brought)
         if not replaying and self.is_stuck():
@@ -207,10 +210,11 @@ class Beginning(Progress):
         self.finished = finished_writes(self.loaded)
         self.errors = stored_errors(self.loaded)
         self.held = held_answers(self.loaded)
-        loose = self.request.loose if self.request.is_inner else loose_answer(self.loaded)
-        self.hand_on(self.request.answers or NOTHING, loose)
+        if not self.request.is_inner:
+            self.loose = loose_answer(self.loaded)
+        self.hand_on(self.request.answers or NOTHING)
 
-    def hand_on(self, answers: Mapping[str, Any], loose: Loose | None) -> None:
+    def hand_on(self, answers: Mapping[str, Any]) -> None:
         """Find the tasks that these answers are for; graphs in them will do the same.
 
         A graph that was edited while it waited has forgotten its questions, though the graph around
@@ -225,8 +229,8 @@ class Beginning(Progress):
                 found[task.id] = mine
         edited = self.request.is_inner and self.metadata.get("source") in ("update", "fork")
         if edited and answers and not waits:
-            loose = LooseAnswer(*answers.values())
-        self.resumption = Resumption(found, loose, self.origins(tasks))
+            self.loose = LooseAnswer(*answers.values())
+        self.resumption = Resumption(found, self.origins(tasks))
 
     def origins(
         self, tasks: Sequence[Task], then: Mapping[Any, str] = NOTHING
@@ -276,9 +280,10 @@ class Beginning(Progress):
     ) -> Part:
         """Store what a `Command` brings, as writes of nobody's, and hand its answers on (CS-11)."""
         if aims:
-            self.hand_on(aims, None)
-        elif aims is None and self.resumption is not None:
-            self.resumption = self.resumption._replace(loose=LooseAnswer(answer))
+            self.loose = None
+            self.hand_on(aims)
+        elif aims is None:
+            self.loose = LooseAnswer(answer)
         before = outside_writes(self.loaded)
         if self.checkpoint_id != (self.loaded and self.loaded.checkpoint["id"]):
             stored = []  # a copy was made for it, and that has these writes already
@@ -298,6 +303,9 @@ class Beginning(Progress):
 
     def apply_stored(self) -> Part:
         """Apply what Commands have brought before, and what is kept beside the checkpoint."""
+        if self.metadata.get("source") == "input":  # then it has started the run, see `take_input`
+            self.late = [each for each in outside_writes(self.loaded) if each[0] != NO_WRITES]
+            return
         for writes in by_command(outside_writes(self.loaded)):
             try:
                 self.apply(writes)
@@ -334,7 +342,9 @@ class Beginning(Progress):
             stood = self.request.origin.namespace
             then = {task.path: task.namespace for task in self.next_tasks(stood)}
         if self.is_elsewhere():
-            self.config = at_checkpoint(self.config, None)  # its past is not in this namespace
+            # Its past is not in this namespace, so no value of it is there either.
+            self.config = at_checkpoint(self.config, None)
+            self.unsaved_versions = dict(self.state.versions)
         elif self.replay is None and not self.request.is_inner:
             self.replay = Replay(self.checkpoint_id)
         self.finished = {}
@@ -344,7 +354,7 @@ class Beginning(Progress):
         yield from self.save("fork")
         self.state.updated = updated
         self.step += 1
-        self.resumption = Resumption(NOTHING, None, self.origins(self.next_tasks(), then))
+        self.resumption = Resumption(NOTHING, self.origins(self.next_tasks(), then))
 
     def take_input(self) -> Part:
         """Turn the input into writes, apply them, and save the first checkpoint of the run."""

@@ -36,7 +36,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from minigraph.checkpoint.base.records import Checkpoint, CheckpointMetadata
-from minigraph.pregel.interrupts import Replay, Resumption
+from minigraph.pregel.interrupts import Loose, Replay, Resumption
 from minigraph.pregel.live import LiveState, Version
 from minigraph.pregel.node import Write
 from minigraph.pregel.plan import Task
@@ -58,6 +58,7 @@ class View(NamedTuple):
         context: what the caller gave for the nodes to know (MR-04).
         held: the answers that tasks have already, by task id.
         resumption: what else comes with a super-step that the run goes on with; None for others.
+        loose: an answer for whoever asks first.
         replay: set if the run goes back in time.
     """
 
@@ -68,6 +69,7 @@ class View(NamedTuple):
     context: Any = None
     held: Mapping[str, Sequence[Any]] = NOTHING
     resumption: Resumption | None = None
+    loose: Loose | None = None
     replay: Replay | None = None
 
 

@@ -21,11 +21,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
+from minigraph.checkpoint.base.records import EXCLUDED_METADATA_KEYS
+from minigraph.config import namespace_of
 from minigraph.constants import PUSH
-from minigraph.pregel.identity import without_ids
-from minigraph.pregel.inner import graph_of
 from minigraph.pregel.io import result_of, written_values
-from minigraph.pregel.node import Write
+from minigraph.pregel.node import Graph, Write
 from minigraph.pregel.plan import Task
 from minigraph.pregel.selection import Selection
 from minigraph.types import Interrupt, RunnableConfig
@@ -54,6 +54,8 @@ def task_event(task: Task, config: RunnableConfig) -> dict[str, Any]:
         "triggers": task.triggers,
     }
     metadata: dict[str, Any] = {**config.get("metadata", {}), **task.node.metadata}
+    if namespace_of(config):  # of a graph in a task: what is said of that is not said of this one
+        metadata = {k: v for k, v in metadata.items() if k not in EXCLUDED_METADATA_KEYS}
     if tags := [*config.get("tags", ()), *task.node.tags]:
         metadata["tags"] = tags
     if metadata:
@@ -99,12 +101,13 @@ def checkpoint_event(
     finished: Mapping[str, Sequence[Write]],
     errors: Mapping[str, Any],
     questions: Mapping[str, Sequence[Interrupt]],
+    graphs: Mapping[str, Graph],
     shown: Selection,
 ) -> dict[str, Any]:
     """A checkpoint, and what runs next, for ``checkpoints`` (ST-15).
 
     `finished`, `errors` and `questions` say, by task id, what is already known of the tasks: when
-    a run goes on from a checkpoint, some of them may have run before.
+    a run goes on from a checkpoint, some of them may have run before. `graphs` are those in nodes.
     """
     return {
         "config": public_config(config),
@@ -118,7 +121,7 @@ def checkpoint_event(
                 finished.get(task.id),
                 errors.get(task.id),
                 questions.get(task.id, ()),
-                inner_config(config, task),
+                inner_config(config, task, graphs.get(task.name)),
                 shown,
             )
             for task in tasks
@@ -170,11 +173,13 @@ def with_map(config: RunnableConfig, around: Mapping[str, str]) -> RunnableConfi
     return {**config, "configurable": {**place, "checkpoint_map": ids}}
 
 
-def inner_config(config: RunnableConfig, task: Task) -> RunnableConfig | None:
-    """Where the graph stands that this task may call; None if it calls none (SB-30)."""
-    graph = graph_of(task.node)
-    if graph is None:
+def inner_config(config: RunnableConfig, task: Task, graph: Graph | None) -> RunnableConfig | None:
+    """Where to ask for the graph that is in this task, if there is one that keeps anything (SB-30).
+
+    A graph with a memory of its own stands at the same place without the ids. It is found there by
+    whoever is asked, see `main`.
+    """
+    if graph is None or graph.checkpointer is False:
         return None
-    namespace = task.namespace if graph.checkpointer is not True else without_ids(task.namespace)
     thread = config.get("configurable", {}).get("thread_id")
-    return {"configurable": {"thread_id": thread, "checkpoint_ns": namespace}}
+    return {"configurable": {"thread_id": thread, "checkpoint_ns": task.namespace}}

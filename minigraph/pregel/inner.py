@@ -7,15 +7,19 @@ without running anything, so a graph's inner graphs are known as soon as it is m
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from minigraph.pregel.node import Graph, PregelNode, UserFunction
+from minigraph.pregel.layout import Layout
+from minigraph.pregel.node import Graph, UserFunction
 
 
-def graph_of(node: PregelNode) -> Graph | None:
-    """The graph that a node is, or that its function calls."""
-    return None if node.bound is None else inner_graph(node.bound)
+def graphs_in(layout: Layout) -> Mapping[str, Graph]:
+    """The nodes of a graph that have a graph in them, by name."""
+    if layout.graphs is None:
+        found = ((n, inner_graph(node.bound)) for n, node in layout.nodes.items() if node.bound)
+        layout.graphs = {name: graph for name, graph in found if graph is not None}
+    return layout.graphs
 
 
 def inner_graph(function: UserFunction) -> Graph | None:

@@ -43,12 +43,12 @@ from minigraph.pregel.effects import (
     Warn,
 )
 from minigraph.pregel.events import inner_config, with_map
-from minigraph.pregel.identity import path_text
-from minigraph.pregel.inner import graph_of
+from minigraph.pregel.identity import path_text, without_ids
+from minigraph.pregel.inner import graphs_in
 from minigraph.pregel.io import input_writes, result_of
 from minigraph.pregel.layout import Layout
 from minigraph.pregel.live import Glimpse, LiveState, Version, glimpse, hydrate
-from minigraph.pregel.node import Write
+from minigraph.pregel.node import Graph, Write
 from minigraph.pregel.pending import (
     apply_from_outside,
     by_command,
@@ -86,18 +86,27 @@ def state_program(
     """
     saved: CheckpointTuple | None = yield Load(config)
     named = config.get("configurable", {}).get("checkpoint_id")
-    found = snapshot(layout, config, saved, None if named else next_version)
+    found = snapshot(layout, config, saved, next_version, is_live=not named)
     if not inside:
         return found
     tasks: list[PregelTask] = []
     for task in found.tasks:
-        graph = graph_of(layout.nodes[task.name])
+        graph = graphs_in(layout).get(task.name)
         if graph is not None and task.state is not None:
-            state = yield from state_program(graph.layout, task.state, next_version, inside)
-            if state.created_at is not None:  # else it has not begun
-                task = task._replace(state=state)
+            place = standing(graph, task.state)
+            state = yield from state_program(graph.layout, place, next_version, inside)
+            task = task._replace(state=state)
         tasks.append(task)
     return found._replace(tasks=tuple(tasks))
+
+
+def standing(graph: Graph, config: RunnableConfig) -> RunnableConfig:
+    """The config of an inner graph's place: one with a memory of its own stands at the same place
+    in all tasks (SB-04)."""
+    if graph.checkpointer is not True:
+        return config
+    place = {**config["configurable"], "checkpoint_ns": without_ids(namespace_of(config))}
+    return {**config, "configurable": place}
 
 
 def history_program(
@@ -106,20 +115,23 @@ def history_program(
     filter: dict[str, Any] | None,
     before: RunnableConfig | None,
     limit: int | None,
+    next_version: Callable[[Version | None], Version],
 ) -> Program:
     """All checkpoints of one namespace, newest first, each emitted as a snapshot (CP-34)."""
     place = {"checkpoint_ns": "", **config.get("configurable", {})}
     cursor = yield Listing({**config, "configurable": place}, filter, before, limit)
     advance = Advance(cursor)
     while (saved := (yield advance)) is not None:
-        yield new_record(Emit, ("snapshot", snapshot(layout, config, saved), (), ()))
+        shown = snapshot(layout, config, saved, next_version, is_live=False)
+        yield new_record(Emit, ("snapshot", shown, (), ()))
 
 
 def snapshot(
     layout: Layout,
     config: RunnableConfig,
     saved: CheckpointTuple | None,
-    next_version: Callable[[Version | None], Version] | None = None,
+    next_version: Callable[[Version | None], Version],
+    is_live: bool,
 ) -> StateSnapshot:
     """A stored checkpoint, made readable.
 
@@ -127,14 +139,15 @@ def snapshot(
         layout: the graph whose thread it is.
         config: what was asked for; an empty snapshot echoes it.
         saved: the checkpoint; ``None`` gives an empty snapshot.
-        next_version: given for the live view, in which tasks that have finished count as done, and
-            questions that were answered are gone: it shows where the thread stands. Without it the
-            snapshot is a record of how the super-step began (CP-40, CP-41).
+        next_version: from the newest version to the next.
+        is_live: in the live view, tasks that have finished count as done, and questions that were
+            answered are gone: it shows where the thread stands. Otherwise the snapshot is a record
+            of how the super-step began (CP-40, CP-41).
     """
     if saved is None:
         return StateSnapshot({}, (), config, None, None, None, (), ())
     state: Glimpse
-    if next_version:
+    if is_live or outside_writes(saved):
         state = live = hydrate(layout, saved.checkpoint)
         apply_stored(layout, live, saved, next_version)
     else:
@@ -144,9 +157,9 @@ def snapshot(
     errors = stored_errors(saved)
     questions = stored_questions(saved) if saved.pending_writes else {}
     next_nodes = tuple([task.name for task in tasks])
-    if next_version and questions:
+    if is_live and questions:
         questions = {task.id: each for task, each in open_questions(saved, tasks)}
-    if next_version and finished:
+    if is_live and finished:
         done = [task for task in tasks if task.id in finished]
         try:
             advance(layout, live, done, finished, next_version)
@@ -160,6 +173,22 @@ def snapshot(
             if tasks and not next_nodes:
                 # The super-step is over but for its checkpoint: tell what comes after it.
                 next_nodes = tuple([t.name for t in waiting_tasks(layout, state, saved)])
+    inside = graphs_in(layout)
+    shown_tasks = tuple(
+        [
+            shown(
+                layout,
+                task,
+                finished.get(task.id),
+                errors.get(task.id),
+                questions.get(task.id, ()),
+                inner_config(saved.config, task, inside[task.name])
+                if task.name in inside
+                else None,
+            )
+            for task in tasks
+        ]
+    )
     address, parent = saved.config, saved.parent_config
     if (around := saved.metadata.get("parents")) and namespace_of(address):
         address = with_map(address, around)
@@ -173,22 +202,8 @@ def snapshot(
             dict(saved.metadata),
             saved.checkpoint["ts"],
             parent,
-            tuple(
-                [
-                    shown(
-                        layout,
-                        task,
-                        finished.get(task.id),
-                        errors,
-                        questions.get(task.id, ()),
-                        inner_config(saved.config, task),
-                    )
-                    for task in tasks
-                ]
-            ),
-            tuple([each for task in tasks for each in questions.get(task.id, ())])
-            if questions
-            else (),
+            shown_tasks,
+            tuple([each for task in shown_tasks for each in task.interrupts]),
         ),
     )
 
@@ -200,7 +215,9 @@ def apply_stored(
     next_version: Callable[[Version | None], Version],
 ) -> None:
     """Apply what Commands have brought that is kept beside the checkpoint, as a run would."""
-    for writes in by_command(outside_writes(saved)) if saved.pending_writes else ():
+    if not saved.pending_writes or saved.metadata.get("source") == "input":
+        return  # beside an input, they count at the end of its super-step
+    for writes in by_command(outside_writes(saved)):
         with suppress(Exception):  # a run tells the log of it
             apply_from_outside(layout, state, writes, next_version)
 
@@ -209,7 +226,7 @@ def shown(
     layout: Layout,
     task: Task,
     writes: Sequence[Write] | None,
-    errors: Mapping[str, Any],
+    error: Any,
     questions: Sequence[Interrupt],
     inner: RunnableConfig | None,
 ) -> PregelTask:
@@ -218,7 +235,6 @@ def shown(
     result: Any = None if writes is None else result_of(writes, shown)
     if result is not None and shown.single:
         result = result.get(shown.names[0])
-    error = errors.get(task.id)
     fields = (task.id, task.name, task.path, error, tuple(questions), inner, result)
     return new_record(PregelTask, fields)
 

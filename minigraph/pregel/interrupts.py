@@ -98,12 +98,10 @@ class Resumption(NamedTuple):
 
     Fields:
         answers: by the id of the task that asked, and by the id of the question.
-        loose: an answer for whoever asks first.
         origins: for the graphs in these tasks, by task id, where they start from.
     """
 
     answers: Mapping[str, Mapping[str, Any]]
-    loose: Loose | None
     origins: Mapping[str, Origin]
 
 

@@ -16,7 +16,7 @@ from minigraph.channels.base import BaseChannel
 from minigraph.channels.topic import Topic
 from minigraph.channels.untracked_value import UntrackedValue
 from minigraph.constants import MISSING, PULL, TASKS
-from minigraph.pregel.node import PregelNode, Write
+from minigraph.pregel.node import Graph, PregelNode, Write
 from minigraph.pregel.selection import Selection
 from minigraph.types import Send
 
@@ -85,6 +85,7 @@ class Layout:
         updates_of: Updates | None = None,
     ) -> None:
         self.updates_of = updates_of
+        self.graphs: Mapping[str, Graph] | None = None  # see `inner`, which finds them
         self.nodes = dict(nodes)
         self.channels = dict(channels)
         self.input_channels = input_channels

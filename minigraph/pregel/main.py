@@ -40,8 +40,8 @@ from minigraph.pregel.drive import AsyncDriver, Driver, afinish, finish
 from minigraph.pregel.durability import check_durability
 from minigraph.pregel.effects import NOTHING, Emit, Program
 from minigraph.pregel.identity import without_ids
-from minigraph.pregel.inner import graph_of
-from minigraph.pregel.inspect import history_program, state_program, update_program
+from minigraph.pregel.inner import graphs_in
+from minigraph.pregel.inspect import history_program, standing, state_program, update_program
 from minigraph.pregel.interrupts import Breakpoints
 from minigraph.pregel.layout import InputCheck, Layout, Updates, completed
 from minigraph.pregel.nesting import Place, Savers, allowed, place_of
@@ -282,8 +282,7 @@ class Pregel(Graph):
             namespace: only the graph at this place, as ``"node"`` or ``"node|node in it"``.
             recurse: also the graphs in these graphs; their names are joined by ``|``.
         """
-        for name, node in self.nodes.items():
-            graph = graph_of(node)
+        for name, graph in graphs_in(self.layout).items():
             if not isinstance(graph, Pregel):
                 continue
             if namespace is None or namespace == name:
@@ -661,7 +660,8 @@ class Pregel(Graph):
             limit: at most so many.
         """
         asked = self.address(config)
-        program = history_program(asked.layout, asked.config, filter, before, limit)
+        next_version = asked.environment.next_version
+        program = history_program(asked.layout, asked.config, filter, before, limit, next_version)
         driving = Driver(asked.saver).drive(program)
         return snapshots(driving)
 
@@ -725,7 +725,8 @@ class Pregel(Graph):
     ) -> AsyncIterator[StateSnapshot]:
         """`get_state_history` on the running event loop."""
         asked = self.address(config)
-        program = history_program(asked.layout, asked.config, filter, before, limit)
+        next_version = asked.environment.next_version
+        program = history_program(asked.layout, asked.config, filter, before, limit, next_version)
         return asnapshots(asked.saver, program)
 
     async def aupdate_state(
@@ -775,7 +776,7 @@ class Pregel(Graph):
             )
         for graph in found.values():
             inner = allowed(saver, graph.classes, graph.savers)
-            return Address(graph.layout, inner, config, environment)
+            return Address(graph.layout, inner, standing(graph, config), environment)
         # Nobody inside is meant, so it is this graph that stands there: its caller may ask itself.
         return Address(self.layout, saver, config, environment)
 

@@ -127,6 +127,5 @@ def apply_from_outside(
     before = state.updated
     changes = update(layout, state, [TaskWrites((), INPUT, writes, ())], next_version)
     state.absorb(changes)
-    if before is not None:
-        state.updated = before | changes.updated
+    state.updated = None if before is None else before | changes.updated
     return changes

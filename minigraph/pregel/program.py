@@ -131,16 +131,18 @@ class Run(Beginning):
         ):
             # It remembers nothing, but it does the same again, so its questions have the same ids.
             to_all = dict.fromkeys(waiting, self.request.answers)
-            self.resumption = Resumption(to_all, self.request.loose, {})
+            self.resumption = Resumption(to_all, {})
         if self.resumption is not None and self.resumption.answers:
             yield from self.hand_out(waiting, self.resumption.answers)
         failure: BaseException | None = None
         try:
             if waiting:
-                yield new_record(Start, ([*waiting.values()], self.view()))
+                about = (self.request.context, self.held, self.resumption, self.loose, self.replay)
+                view = new_record(View, (self.config, self.step, self.state, None, *about))
+                yield new_record(Start, ([*waiting.values()], view))
             while waiting and (outcome := (yield NEXT)) is not None:
                 task = self.ended(waiting, outcome)
-                if isinstance(outcome, Finished) and not self.keeps_records:
+                if isinstance(outcome, Finished) and not (self.keeps_records or outcome.answers):
                     self.finished[task.id] = outcome.writes
                     continue
                 error = yield from self.take_outcome(task, outcome)
@@ -165,11 +167,6 @@ class Run(Beginning):
         else:
             yield from self.complete(tasks)
 
-    def view(self) -> View:
-        """What the tasks of this super-step may see."""
-        about = (self.request.context, self.held, self.resumption, self.replay)
-        return new_record(View, (self.config, self.step, self.state, None, *about))
-
     def hand_out(self, tasks: Mapping[str, Task], answers: Mapping[str, Mapping[str, Any]]) -> Part:
         """Give these tasks the answers to their own questions, before they run again."""
         for id, mine in answers.items():
@@ -190,8 +187,8 @@ class Run(Beginning):
 
     def ended(self, waiting: dict[str, Task], outcome: Any) -> Task:
         """The task that an answer to Next is about. A person may be the driver, and err."""
-        if isinstance(outcome, (Failed, Asked)) or (
-            isinstance(outcome, Finished) and outcome.writes is not None
+        if (isinstance(outcome, Finished) and outcome.writes is not None) or isinstance(
+            outcome, (Failed, Asked)
         ):
             task = waiting.pop(outcome.task_id, None)
             if task is not None:
@@ -212,15 +209,15 @@ class Run(Beginning):
         try:
             if outcome.answers:
                 yield from self.save_answers(outcome.answers)
-            if isinstance(outcome, Asked):
-                yield from self.take_questions(task, outcome.interrupts)
-                return None
             if isinstance(outcome, Finished):
                 if self.request.has_saver and (effect := self.writes_saved(task, outcome.writes)):
                     yield effect
                 self.finished[task.id] = outcome.writes
                 if self.tells_ends:
                     yield from self.tell_end(task, outcome.writes)
+                return None
+            if isinstance(outcome, Asked):
+                yield from self.take_questions(task, outcome.interrupts)
                 return None
             error = outcome.error
         except Stopped:
@@ -255,6 +252,8 @@ class Run(Beginning):
             yield self.stored(task, ((INTERRUPT, [*questions]),))
         self.paused = True
         self.interrupts += questions
+        if not self.has_output:
+            self.has_output, self.output = True, self.present_output()
         if self.stopped or not questions:
             return
         if self.tells_updates:
@@ -313,8 +312,12 @@ class Run(Beginning):
         self.errors = {}
         self.late = ()
         if self.request.has_saver:
-            self.held = {}
-            self.resumption = None
+            if self.resumption is not None:
+                self.held, self.resumption = {}, None
+                if (
+                    not self.request.is_inner
+                ):  # inside, the super-step of the task is still that one
+                    self.loose = None
             save = self.checkpoint_saved("loop")
             try:
                 yield save

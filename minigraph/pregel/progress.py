@@ -27,7 +27,8 @@ from minigraph.pregel.events import (
     with_map,
 )
 from minigraph.pregel.identity import path_text
-from minigraph.pregel.interrupts import Resumption
+from minigraph.pregel.inner import graphs_in
+from minigraph.pregel.interrupts import Loose, Resumption
 from minigraph.pregel.layout import Layout
 from minigraph.pregel.live import Changes, LiveState, Version
 from minigraph.pregel.node import Write
@@ -70,6 +71,7 @@ class Progress:
         self.errors: dict[str, Any] = {}
         self.known_changes: Changes | None = None
         self.resumption: Resumption | None = None
+        self.loose: Loose | None = request.loose
         self.replay = request.replay
         self.went_back = False
         self.held: dict[str, Sequence[Any]] = {}
@@ -186,15 +188,17 @@ class Progress:
     def tell_checkpoint(self, tasks: Sequence[Task]) -> Part:
         """Tell where the run stands, and what runs next (ST-15)."""
         values = self.state.read(self.layout.stream_channels)
+        around = self.metadata.get("parents") or self.parents
         event = checkpoint_event(
-            config=with_map(self.config, self.parents),
-            parent_config=self.parent_config and with_map(self.parent_config, self.parents),
+            config=with_map(self.config, around),
+            parent_config=self.parent_config and with_map(self.parent_config, around),
             values=None if values is MISSING else values,
             metadata=self.metadata,
             tasks=tasks,
             finished=self.finished,
             errors=self.errors,
             questions=stored_questions(self.loaded) if self.resumption else NOTHING,
+            graphs=graphs_in(self.layout),
             shown=self.request.output,
         )
         yield from self.tell("checkpoints", "checkpoint", event, self.step - 1)

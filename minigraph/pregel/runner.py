@@ -68,7 +68,8 @@ def perform(
             try:
                 call = walk.send(answer)
             except StopIteration as end:
-                return new_record(Finished, (task.id, end.value, running.answered()))
+                answers = running.answered() if running.took else running.answers
+                return new_record(Finished, (task.id, end.value, answers))
             try:
                 if call.keywords:
                     answer = call.function(*call.arguments, **call.keywords)
@@ -131,7 +132,8 @@ async def perform_async(
             try:
                 call = walk.send(answer)
             except StopIteration as end:
-                return new_record(Finished, (task.id, end.value, running.answered()))
+                answers = running.answered() if running.took else running.answers
+                return new_record(Finished, (task.id, end.value, answers))
             try:
                 if call.is_async:
                     answer = await call.function(*call.arguments, **call.keywords)

@@ -43,18 +43,13 @@ NOTHING_AROUND = Around()
 class Running:
     """One task at work, seen from the inside."""
 
-    __slots__ = (
-        "_config",
-        "answers",
-        "around",
-        "asked",
-        "calls",
-        "emit",
-        "held",
-        "task",
-        "took",
-        "view",
-    )
+    # What most tasks never touch costs them nothing: it is the class's, until it is set.
+    asked = 0
+    calls = 0  # of other graphs
+    took = False  # whether it has used an answer that was not meant for it in particular
+    answers: Mapping[str, Sequence[Any]] = NOTHING
+    held: Sequence[Any] = ()
+    known_config: RunnableConfig | None = None
 
     def __init__(
         self,
@@ -67,18 +62,14 @@ class Running:
         self.view = view
         self.emit = emit  # None: nobody reads
         self.around = around
-        self.held: Sequence[Any] = view.held.get(task.id, ()) if view.held else ()
-        self.asked = 0
-        self.calls = 0  # of other graphs
-        self.answers: Mapping[str, Sequence[Any]] = NOTHING
-        self.took = False  # whether it has used an answer that was not meant for it in particular
-        self._config: RunnableConfig | None = None
+        if view.held:
+            self.held = view.held.get(task.id, ())
 
     @property
     def config(self) -> RunnableConfig:
-        if self._config is None:
-            self._config = task_config(self.task, self.view)
-        return self._config
+        if self.known_config is None:
+            self.known_config = task_config(self.task, self.view)
+        return self.known_config
 
     @property
     def runtime(self) -> Runtime[Any]:
@@ -105,10 +96,9 @@ class Running:
 
         Graphs in this task come here too. So it is known afterwards through which task it went.
         """
-        resumption = self.view.resumption
-        if resumption is None or resumption.loose is None:
+        if self.view.loose is None:
             return MISSING
-        answer = resumption.loose.take()
+        answer = self.view.loose.take()
         self.took = self.took or answer is not MISSING
         return answer
 

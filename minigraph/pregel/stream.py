@@ -122,7 +122,7 @@ class Reader:
                     emitted = next(driving)
                 except StopIteration as end:
                     return place.result(end.value)
-                if emitted.mode in self.printed:
+                if emitted.mode in self.printed and (self.subgraphs or not emitted.namespace):
                     show(emitted)
                 place.pass_on(emitted)
                 if self.wants(emitted):
@@ -139,7 +139,7 @@ class Reader:
         `driver`, if it is given, is asked for."""
         try:
             async for emitted in driving:
-                if emitted.mode in self.printed:
+                if emitted.mode in self.printed and (self.subgraphs or not emitted.namespace):
                     show(emitted)
                 place.pass_on(emitted)
                 if self.wants(emitted):
@@ -186,5 +186,8 @@ def modes_of(name: str, given: Modes) -> frozenset[str]:
 
 
 def show(emitted: Emit) -> None:
-    """Print a chunk, its mode in bold."""
-    print(f"\033[1m[{emitted.mode}]\033[0m {emitted.payload!r}")
+    """Print a chunk, its mode in bold; what a graph in a node tells, with its namespace."""
+    mode, payload, namespace, interrupts = emitted
+    told = with_questions(payload, interrupts) if interrupts else payload
+    inside = f"\033[1;30;33m[graph={namespace!r}]\033[0m " if namespace else ""
+    print(f"\033[1m[{mode}]\033[0m {inside}{told!r}")

@@ -159,7 +159,8 @@ class ByHand:
         return self.drive(state_program(self.graph.layout, config, next_version)).result
 
     def history(self) -> list[Any]:
-        program = history_program(self.graph.layout, CONFIG, None, None, None)
+        next_version = self.graph.environment.next_version
+        program = history_program(self.graph.layout, CONFIG, None, None, None, next_version)
         return [snapshot for _, snapshot in self.drive(program).told]
 
     def update(self, config: Any, values: Any, as_node: str | None = None) -> Any:

@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 from minigraph.pregel.identity import (
     child_namespace,
+    hashed,
+    interrupt_id,
     path_text,
     task_id,
+    without_ids,
 )
 
 ID = "1ef4f797-8335-6428-8001-8a1503f9b875"
@@ -75,3 +78,28 @@ def test_namespaces() -> None:
     """SB-01, SB-02: levels are joined by a bar, a name and its task's id by a colon."""
     assert child_namespace("", "a") == "a"
     assert child_namespace("a:1", "b") == "a:1|b"
+
+
+def test_ids_of_questions() -> None:
+    """IN-05: 32 digits, made of the place; the first question has no number."""
+    first, second = interrupt_id("a:1", 0), interrupt_id("a:1", 1)
+    assert (first, second) == (hashed("a:1"), hashed("a:1|1"))
+    assert all(re.fullmatch("[0-9a-f]{32}", each) for each in (first, second))
+    others = [interrupt_id("a:2", 0), interrupt_id("b:1", 0), interrupt_id("o:0|a:1", 0)]
+    assert len({first, second, *others}) == 5
+
+
+@pytest.mark.parametrize(
+    ("namespace", "nodes"),
+    [
+        ("", ""),
+        ("a:1", "a"),
+        ("a:1|b:2", "a|b"),
+        ("a:1|1", "a|1"),
+        ("a:1|2|b:3|1", "a|2|b|1"),
+        ("a", "a"),
+    ],
+)
+def test_namespaces_without_ids(namespace: str, nodes: str) -> None:
+    """SB-04: the numbers of repeated calls stay."""
+    assert without_ids(namespace) == nodes

@@ -1,4 +1,4 @@
-"""Breakpoints: where a run stops, and that it lets go once it goes on."""
+"""Where a run stops, that it lets go once it goes on, and how an answer finds its question."""
 
 from __future__ import annotations
 
@@ -9,13 +9,22 @@ from typing import Annotated, Any, TypedDict
 import pytest
 
 from minigraph.checkpoint.memory import InMemorySaver
-from minigraph.constants import END, INTERRUPT, START, TAG_HIDDEN
+from minigraph.constants import END, INTERRUPT, MISSING, START, TAG_HIDDEN
+from minigraph.errors import UnknownInterruptError
 from minigraph.graph import StateGraph
-from minigraph.pregel.interrupts import holds, something_new
+from minigraph.pregel.interrupts import (
+    LooseAnswer,
+    Replay,
+    aimed,
+    holds,
+    is_map_of_answers,
+    something_new,
+)
 from minigraph.pregel.live import Glimpse
 from minigraph.pregel.node import PregelNode
 from minigraph.pregel.plan import Task
 from minigraph.pregel.selection import Selection
+from minigraph.types import Interrupt
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 
@@ -235,3 +244,94 @@ def test_a_replay_stops_again(way: Any) -> None:
     first = way.history(graph, CONFIG)[-1]
     assert way.invoke(graph, None, first.config) == {"log": ["a", "b"]}
     assert way.state(graph, CONFIG).next == ("c",)
+
+
+# ---------------------------------------------------------------- answers
+
+ONE, TWO = Interrupt("one?", "1" * 32), Interrupt("two?", "2" * 32)
+NOBODYS = "0" * 32
+
+
+@pytest.mark.parametrize(
+    ("resume", "is_map"),
+    [
+        ({"0" * 32: 1}, True),
+        ({"0123456789abcdef" * 2: None, "f" * 32: 2}, True),
+        ({}, False),
+        ({"0" * 31: 1}, False),
+        ({"0" * 33: 1}, False),
+        ({"G" * 32: 1}, False),
+        ({"A" * 32: 1}, False),
+        ({"0" * 32: 1, "k": 2}, False),
+        ({"0" * 32: 1, 5: 2}, False),
+        ({b"0" * 32: 1}, False),
+        ("0" * 32, False),
+        (["0" * 32], False),
+        (None, False),
+    ],
+    ids=repr,
+)
+def test_what_is_a_map_of_answers(resume: Any, is_map: bool) -> None:
+    """IN-31: a dict in which all keys are ids, and there is one."""
+    assert is_map_of_answers(resume) is is_map
+
+
+@pytest.mark.parametrize(
+    ("resume", "waiting", "aims"),
+    [
+        ("yes", [("a", ONE)], {ONE.id: "yes"}),
+        ("yes", [], None),
+        ({}, [("a", ONE)], {ONE.id: {}}),
+        ({"k": 1}, [("a", ONE)], {ONE.id: {"k": 1}}),
+        ({ONE.id: 1}, [("a", ONE)], {ONE.id: 1}),
+        ({ONE.id: 1}, [("a", ONE), ("b", TWO)], {ONE.id: 1}),
+        ({TWO.id: 2, ONE.id: 1}, [("a", ONE), ("b", TWO)], {ONE.id: 1, TWO.id: 2}),
+    ],
+)
+def test_whom_an_answer_is_for(resume: Any, waiting: Any, aims: Any) -> None:
+    """IN-30, IN-31: the one who waits, or those whose ids are there; None where nobody asks."""
+    assert aimed(resume, waiting) == aims
+
+
+def test_one_answer_and_two_questions() -> None:
+    """IN-30: the message says who asks what."""
+    with pytest.raises(RuntimeError) as caught:
+        aimed("yes", [("a", ONE), ("b", TWO)])
+    assert str(caught.value) == (
+        "There are multiple pending interrupts, and one answer: say by its id which is meant, "
+        "with Command(resume={id: answer}). These questions wait: node 'a' asks 'one?' (id "
+        f"{ONE.id}); node 'b' asks 'two?' (id {TWO.id})."
+    )
+
+
+@pytest.mark.parametrize("waiting", [[], [("a", ONE)]])
+def test_an_answer_for_nobody(waiting: Any) -> None:
+    """IN-32: ≠ refused, also beside a right one."""
+    with pytest.raises(UnknownInterruptError) as caught:
+        aimed({NOBODYS: "yes", **{question.id: 1 for _, question in waiting}}, waiting)
+    error = caught.value
+    pending = tuple(question.id for _, question in waiting)
+    assert (error.interrupt_ids, error.pending_ids) == ((NOBODYS,), pending)
+    who = (
+        f"these questions wait: node 'a' asks 'one?' (id {ONE.id})."
+        if waiting
+        else "no question waits for an answer here."
+    )
+    assert str(error) == (
+        f"Nobody has asked '{NOBODYS}'; {who} Nothing was stored and nothing ran."
+    )
+
+
+def test_several_loose_answers() -> None:
+    """IN-41: one for each who asks, in order."""
+    answers = LooseAnswer(None, "two")
+    assert [answers.take() for _ in range(3)] == [None, "two", MISSING]
+
+
+def test_the_first_visit_of_a_replay() -> None:
+    """TT-34: one for each namespace."""
+    replay = Replay("7")
+    assert [replay.is_first_visit(name) for name in ("a", "b", "a", "b")] == [
+        True, True, False, False
+    ]  # fmt: skip
+    assert replay.before == "7"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from minigraph.constants import TAG_HIDDEN
 from minigraph.pregel.node import (
     Call,
+    Graph,
     PregelNode,
     Route,
     UserFunction,
@@ -149,6 +151,31 @@ def test_what_a_node_knows_of_itself() -> None:
     assert make().async_functions == []
     assert make(bound=UserFunction(double), routes=(path,)).async_functions == ["path"]
     assert make(bound=UserFunction(later)).async_functions == ["later"]
+
+
+class Inner(Graph):
+    """As much of a graph as a node sees of it."""
+
+    def __init__(self, *async_nodes: str) -> None:
+        self.invoke = lambda value, config=None: ("sync", value)
+        self.ainvoke = lambda value, config=None: ("async", value)
+        self.layout = SimpleNamespace(async_nodes=async_nodes)
+        self.name = "inside"
+
+
+def test_a_graph_in_a_node() -> None:
+    """SB-10, ST-31: it is called like a function of the state, in both ways;
+    it needs to be awaited if one of its nodes does."""
+    graph = Inner()
+    function = UserFunction(graph, "mine")
+    assert (function.graph, function.name, function.is_async) == (graph, "mine", False)
+    assert function.wants == ()
+    call = function.call(5, Surroundings())
+    assert (call.arguments, call.keywords) == ((5,), {})
+    assert (call.function(5), call.awaited(5)) == (("sync", 5), ("async", 5))
+    assert UserFunction(double).call(5, Surroundings()).awaited is None
+    assert make(bound=function).async_functions == []
+    assert make(bound=UserFunction(Inner("b", "c"))).async_functions == ["n/b", "n/c"]
 
 
 # ---------------------------------------------------------------- functions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import dataclasses
 import functools
 import operator
 import sys
@@ -18,16 +19,19 @@ import pytest
 from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.config import get_config
 from minigraph.context import running_task
-from minigraph.errors import NodeCancelledError
+from minigraph.errors import GraphInterrupt, NodeCancelledError, ParentCommand
 from minigraph.graph import END, START, StateGraph
-from minigraph.pregel.effects import Failed, Finished, View
+from minigraph.pregel.effects import Asked, Failed, Finished, View
+from minigraph.pregel.identity import interrupt_id
+from minigraph.pregel.interrupts import LooseAnswer
 from minigraph.pregel.layout import Layout
 from minigraph.pregel.live import hydrate
 from minigraph.pregel.node import PregelNode, UserFunction
 from minigraph.pregel.plan import Task
 from minigraph.pregel.runner import MAX_THREADS, LoopRunner, ThreadRunner, perform
 from minigraph.pregel.selection import Selection
-from minigraph.types import Send
+from minigraph.runtime import interrupt
+from minigraph.types import Command, Interrupt, Send
 
 PATIENCE = 20.0
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
@@ -86,6 +90,90 @@ def test_perform_gives_an_outcome_and_never_an_exception() -> None:
 
     assert outcome_of(make_task("good", lambda value: value)) == Finished("good", [])
     assert outcome_of(make_task("bad", bad)) == Failed("bad", error)
+
+
+def outcome_by(kind: str, task: Task, view: View = VIEW) -> Any:
+    """The outcome of a task, in a sync or an async run."""
+    if kind == "sync":
+        return contextvars.copy_context().run(perform, task, view)
+
+    async def main() -> Any:
+        runner = LoopRunner(None)
+        runner.start([task], view)
+        outcome = await runner.next()
+        runner.close()
+        return outcome
+
+    return asyncio.run(main())
+
+
+RAISING = pytest.mark.parametrize("kind", ["sync", "async"])
+
+
+@RAISING
+def test_a_task_that_asks(kind: str) -> None:
+    """IN-06: it has neither finished nor failed; a graph in it may have stopped without a word."""
+
+    def asks(value: Any) -> Any:
+        return interrupt("q?")
+
+    question = Interrupt("q?", interrupt_id("a:a", 0))
+    assert outcome_by(kind, make_task("a", asks)) == Asked("a", (question,))
+
+    def stops(value: Any) -> Any:
+        raise GraphInterrupt
+
+    assert outcome_by(kind, make_task("a", stops)) == Asked("a", ())
+
+
+@RAISING
+@pytest.mark.parametrize("ends", ["finishes", "asks again", "fails"])
+def test_answers_that_a_task_has_taken(kind: str, ends: str) -> None:
+    """IN-33: are told with its outcome, whatever that is."""
+    error = ValueError("boom")
+
+    def asks(value: Any) -> Any:
+        assert interrupt("one?") == "A"
+        if ends == "fails":
+            raise error
+        return interrupt("two?") if ends == "asks again" else None
+
+    view = VIEW._replace(loose=LooseAnswer("A"))
+    outcome = outcome_by(kind, make_task("a", asks), view)
+    question = Interrupt("two?", interrupt_id("a:a", 1))
+    assert (
+        outcome
+        == {
+            "finishes": Finished("a", [], {"a": ["A"]}),
+            "asks again": Asked("a", (question,), {"a": ["A"]}),
+            "fails": Failed("a", error, {"a": ["A"]}),
+        }[ends]
+    )
+
+
+@RAISING
+def test_commands_that_have_come_up(kind: str) -> None:
+    """CS-20, CS-22: the node has returned those for its graph, and fails with others."""
+
+    def sends(*commands: Command[Any]) -> Task:
+        def function(value: Any) -> Any:
+            raise ParentCommand(*commands)
+
+        def writer(result: Any) -> Any:
+            return [("x", each) for each in result]
+
+        task = make_task("a", function)
+        return task._replace(node=dataclasses.replace(task.node, writers=(writer,)))
+
+    arrived = Command(update={"x": 1})
+    for name in (None, "a", "a:a"):
+        came = dataclasses.replace(arrived, graph=name)
+        assert outcome_by(kind, sends(came, came)) == Finished("a", [("x", arrived)] * 2)
+    further = Command(graph="other", goto="x")
+    outcome = outcome_by(kind, sends(arrived, further))
+    assert isinstance(outcome, Failed)
+    assert isinstance(outcome.error, ParentCommand)
+    assert outcome.error.args == (further,)
 
 
 def test_a_thread_runner_runs_a_task_alone_right_here() -> None:

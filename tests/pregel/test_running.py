@@ -11,15 +11,19 @@ from minigraph.channels.binop import BinaryOperatorAggregate
 from minigraph.channels.last_value import LastValue
 from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.config import RunnableConfig, get_config
+from minigraph.constants import MISSING
+from minigraph.errors import GraphInterrupt
 from minigraph.graph import START, StateGraph
-from minigraph.pregel.effects import View
+from minigraph.pregel.effects import Emit, View
+from minigraph.pregel.identity import interrupt_id
+from minigraph.pregel.interrupts import LooseAnswer
 from minigraph.pregel.layout import Layout
 from minigraph.pregel.live import hydrate
 from minigraph.pregel.node import PregelNode, UserFunction
 from minigraph.pregel.plan import Task
 from minigraph.pregel.running import Running, task_config
 from minigraph.pregel.selection import Selection
-from minigraph.types import Send
+from minigraph.types import Interrupt, Send
 
 CHANNELS: dict[str, Any] = {
     "x": LastValue(int, "x"),
@@ -218,3 +222,87 @@ def test_what_a_node_sees_in_a_run(way: Any) -> None:
     assert seen["sent"]["metadata"]["langgraph_triggers"] == ("__pregel_push",)
     assert seen["sent"]["metadata"]["langgraph_step"] == 2
     assert seen["sent"]["configurable"]["checkpoint_map"] == {"": ids[2]}
+
+
+# ---------------------------------------------------------------- questions
+
+
+def asked(task: Running, value: Any = "q") -> Any:
+    """The questions for which a task stops."""
+    with pytest.raises(GraphInterrupt) as caught:
+        task.ask(value)
+    return caught.value.args
+
+
+class TestAsking:
+    def running(self, held: Any = (), loose: Any = None, resumed: bool = True) -> Running:
+        view = make_view({})
+        if resumed:
+            view = view._replace(held={"42": held}, loose=loose)
+        return Running(make_task(), view)
+
+    def test_a_question_without_an_answer(self) -> None:
+        """IN-01, IN-05: it ends the task, with all that is known of it."""
+        running = self.running(resumed=False)
+        question = Interrupt("q", interrupt_id("a:42", 0))
+        assert asked(running) == ((question,),)
+        schema = {"type": "object"}
+        with pytest.raises(GraphInterrupt) as caught:
+            running.ask("second", schema)
+        assert caught.value.args == ((Interrupt("second", interrupt_id("a:42", 1), schema),),)
+        assert running.answered() == {}
+
+    def test_answers_by_their_order(self) -> None:
+        """IN-04: those that it has, one for each call; then it asks."""
+        running = self.running(["A", None])
+        assert (running.ask("one"), running.ask("two")) == ("A", None)
+        assert asked(running) == ((Interrupt("q", interrupt_id("a:42", 2)),),)
+        assert running.answered() == {}
+
+    def test_answers_of_another_task(self) -> None:
+        """IN-04: are not its own."""
+        view = make_view({})._replace(held={"another": ["A"]})
+        assert len(asked(Running(make_task(), view))) == 1
+
+    def test_an_answer_for_whoever_asks_first(self) -> None:
+        """IN-41, IN-33: it is taken once, after those it has, and is told afterwards."""
+        loose = LooseAnswer("loose")
+        running = self.running(["A"], loose)
+        assert running.answered() == {}
+        assert (running.ask("one"), running.ask("two")) == ("A", "loose")
+        assert running.answered() == {"42": ["A", "loose"]}
+        assert len(asked(running)) == 1
+        late = self.running(["A"], loose)
+        late.ask("one")
+        assert len(asked(late)) == 1
+        assert late.answered() == {}
+
+    def test_an_answer_that_is_passed_on(self) -> None:
+        """IN-33: to a graph in the task; then it is known through which task it went."""
+        running = self.running((), LooseAnswer("loose"))
+        assert running.take() == "loose"
+        assert running.take() is MISSING
+        assert running.answered() == {"42": []}
+        assert self.running(resumed=False).take() is MISSING
+        assert self.running((), None).take() is MISSING
+
+    def test_answers_in_graphs_that_keep_nothing(self) -> None:
+        """SB-14: are kept by the task, by inner task; the newest list counts."""
+        running = self.running()
+        running.note("inner", ["A"])
+        running.note("other", ["X"])
+        running.note("inner", ["A", "B"])
+        assert running.answered() == {"inner": ["A", "B"], "other": ["X"]}
+        assert self.running().answered() == {}
+
+    def test_calls_are_counted(self) -> None:
+        """SB-03: the first one has no number."""
+        running = self.running()
+        assert [running.next_call() for _ in range(3)] == ["", "|1", "|2"]
+
+    def test_what_it_says(self) -> None:
+        """ST-17: to whoever reads, or to nobody."""
+        told: list[Any] = []
+        Running(make_task(), make_view({}), told.append).write("hello")
+        assert told == [Emit("custom", "hello")]
+        Running(make_task(), make_view({})).write("nobody hears")
