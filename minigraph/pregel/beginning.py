@@ -25,6 +25,7 @@ from minigraph.pregel.interrupts import (
 )
 from minigraph.pregel.io import command_writes, input_writes
 from minigraph.pregel.live import Changes, hydrate
+from minigraph.pregel.migrate import migrated
 from minigraph.pregel.node import Write
 from minigraph.pregel.pending import (
     apply_from_outside,
@@ -56,7 +57,7 @@ class Beginning(Progress):
         would not find them.
         """
         if self.request.has_saver:
-            self.loaded = yield from self.starting_point()
+            self.loaded = migrated((yield from self.starting_point()))
         self.state = hydrate(self.layout, self.loaded.checkpoint if self.loaded else None)
         if self.loaded is not None:
             self.checkpoint_id = self.loaded.checkpoint["id"]
@@ -185,14 +186,16 @@ class Beginning(Progress):
         """Whether the call names a checkpoint in order to run from it again.
 
         The newest checkpoint of a thread may be named and still be resumed, if it was made in
-        order to be run from, by an update or a fork (TT-06); or with a `Command` (TT-22).
+        order to be run from, by an update or a fork (TT-06); or with an answer (TT-22).
         """
         if self.loaded is None or self.named is None:
             return False
         if self.is_elsewhere():
             return True
         made_for_it = self.loaded.metadata.get("source") in ("update", "fork")
-        if not made_for_it and not isinstance(self.request.input, Command):
+        command = self.request.input
+        answers = isinstance(command, Command) and command.resume is not None
+        if not made_for_it and not answers:
             return True
         latest = yield Load(at_checkpoint(self.config, None))
         return latest is not None and latest.checkpoint["id"] != self.checkpoint_id

@@ -48,6 +48,7 @@ from minigraph.pregel.inner import graphs_in
 from minigraph.pregel.io import input_writes, result_of
 from minigraph.pregel.layout import Layout
 from minigraph.pregel.live import Glimpse, LiveState, Version, glimpse, hydrate
+from minigraph.pregel.migrate import migrated
 from minigraph.pregel.node import Graph, Write
 from minigraph.pregel.pending import (
     apply_from_outside,
@@ -84,7 +85,7 @@ def state_program(
 
     `inside`: show the state of the graphs in its tasks as well, and of those in theirs (SB-31).
     """
-    saved: CheckpointTuple | None = yield Load(config)
+    saved = migrated((yield Load(config)))
     named = config.get("configurable", {}).get("checkpoint_id")
     found = snapshot(layout, config, saved, next_version, is_live=not named)
     if not inside:
@@ -122,7 +123,7 @@ def history_program(
     cursor = yield Listing({**config, "configurable": place}, filter, before, limit)
     advance = Advance(cursor)
     while (saved := (yield advance)) is not None:
-        shown = snapshot(layout, config, saved, next_version, is_live=False)
+        shown = snapshot(layout, config, migrated(saved), next_version, is_live=False)
         yield new_record(Emit, ("snapshot", shown, (), ()))
 
 
@@ -323,7 +324,7 @@ class Editor:
 
     def load(self) -> Generator[Effect, Any, None]:
         """Find the checkpoint to update, and whether the thread has moved past it."""
-        self.saved = yield Load(self.config)
+        self.saved = migrated((yield Load(self.config)))
         self.state = hydrate(self.layout, self.saved.checkpoint if self.saved else None)
         named = self.config.get("configurable", {}).get("checkpoint_id")
         if self.saved is None:

@@ -8,11 +8,13 @@ import operator
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from random import random
 from typing import Annotated, Any, TypedDict
+from uuid import uuid4
 
 import pytest
 
-from minigraph.checkpoint.base import BaseCheckpointSaver
+from minigraph.checkpoint.base import WRITES_IDX_MAP, BaseCheckpointSaver
 from minigraph.checkpoint.conformance import checkpointer_test, validate
 from minigraph.checkpoint.conformance.capabilities import BASE_CAPABILITIES, Capability
 from minigraph.checkpoint.conformance.report import (
@@ -25,6 +27,7 @@ from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.checkpoint.sqlite import SqliteSaver
 from minigraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from minigraph.graph import END, START, StateGraph
+from minigraph.types import Send
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "directory_saver.py"
 
@@ -108,7 +111,7 @@ def test_how_many_checks_there_are() -> None:
     """Each stands in the table once, and says what it proves."""
     checks = [check for group in CHECKS.values() for check in group]
 
-    assert len(checks) == len(set(checks)) == 77
+    assert len(checks) == len(set(checks)) == 88
     assert all(check.__doc__ for check in checks)
     for module in {check.__module__ for check in checks}:
         file = Path(importlib.import_module(module).__file__ or "")
@@ -180,13 +183,183 @@ class Leaky(InMemorySaver):
     """Deletes checkpoints, and forgets the writes; of runs, those in the root alone."""
 
     async def adelete_thread(self, thread_id: str) -> None:
-        self.storage.pop(thread_id, None)
+        self.storage.pop(str(thread_id), None)
 
     async def adelete_for_runs(self, run_ids: Any) -> None:
         for thread in self.storage.values():
             for id, row in [*thread[""].items()]:
                 if self.serde.loads_typed(row[1]).get("run_id") in run_ids:
                     thread[""].pop(id)
+
+
+class Counting(InMemorySaver):
+    """Counts in text: the tenth version sorts before the ninth."""
+
+    def get_next_version(self, current: Any, channel: None) -> str:
+        count = int(str(current or 0).split(".")[0])
+        return f"{count + 1}.{uuid4().hex}"
+
+
+class Stuck(InMemorySaver):
+    """Counts no further than to a thousand."""
+
+    def get_next_version(self, current: Any, channel: None) -> Any:
+        return current if current and current > 1000 else int(current or 0) + 1 + random()
+
+
+class Unaware(InMemorySaver):
+    """Does not keep which channels were updated."""
+
+    def put(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+        return super().put(config, {**checkpoint, "updated_channels": []}, metadata, new_versions)
+
+
+class Terse(InMemorySaver):
+    """Leaves out metadata that is None."""
+
+    def put(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+        some: Any = {key: value for key, value in metadata.items() if value is not None}
+        return super().put(config, checkpoint, some, new_versions)
+
+
+class Loyal(InMemorySaver):
+    """Keeps the first parent of a checkpoint."""
+
+    def put(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+        place = config["configurable"]
+        thread, namespace = str(place["thread_id"]), place["checkpoint_ns"]
+        old = self._rows(thread, namespace).get(checkpoint["id"])
+        stored = super().put(config, checkpoint, metadata, new_versions)
+        if old:
+            rows = self.storage[thread][namespace]
+            rows[checkpoint["id"]] = (*rows[checkpoint["id"]][:2], old[2])
+        return stored
+
+
+class TextOnly(InMemorySaver):
+    """Knows threads by text alone."""
+
+    def get_tuple(self, config: Any) -> Any:
+        if not isinstance(config["configurable"]["thread_id"], str):
+            return None
+        return super().get_tuple(config)
+
+
+class Literal(InMemorySaver):
+    """Takes an id that is empty for an id."""
+
+    def get_tuple(self, config: Any) -> Any:
+        if config["configurable"].get("checkpoint_id", True) in (None, ""):
+            return None
+        return super().get_tuple(config)
+
+
+class Generous(InMemorySaver):
+    """Takes a limit of 0 for no limit."""
+
+    def list(self, config: Any, *, limit: Any = None, **options: Any) -> Any:
+        return super().list(config, limit=limit or None, **options)
+
+
+class Nervous(InMemorySaver):
+    """Does not bear that something is deleted while it lists."""
+
+    def list(self, config: Any, **options: Any) -> Any:
+        def count() -> int:
+            return sum(map(len, self.storage.get(config["configurable"]["thread_id"], {}).values()))
+
+        before = count() if config else 0
+        for found in super().list(config, **options):
+            if config and count() < before:
+                raise RuntimeError("changed size during iteration")
+            yield found
+
+
+class NoExceptions(InMemorySaver):
+    """Stores data only."""
+
+    def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+        if any(isinstance(value, Exception) for _, value in writes):
+            raise TypeError("an exception is no data")
+        super().put_writes(config, writes, task_id, task_path)
+
+
+class NoSends(InMemorySaver):
+    """Stores a Send as a dict."""
+
+    def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+        plain = [(c, {"node": v.node} if isinstance(v, Send) else v) for c, v in writes]
+        super().put_writes(config, plain, task_id, task_path)
+
+
+class Whole(InMemorySaver):
+    """Ignores a list that is stored again if there is an ordinary write in it, all of it."""
+
+    def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+        place = config["configurable"]
+        key = str(place["thread_id"]), place.get("checkpoint_ns", ""), place["checkpoint_id"]
+        before = dict(self.writes.get(key, {}))
+        super().put_writes(config, writes, task_id, task_path)
+        if any(channel not in WRITES_IDX_MAP for channel, _ in writes):
+            self.writes[key].update(before)
+
+
+class Replacing(InMemorySaver):
+    """Empties the target before it copies."""
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        self.delete_thread(target_thread_id)
+        super().copy_thread(source_thread_id, target_thread_id)
+
+
+class Mixing(InMemorySaver):
+    """Leaves writes of a checkpoint that it has replaced."""
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        before = {key: dict(writes) for key, writes in self.writes.items()}
+        super().copy_thread(source_thread_id, target_thread_id)
+        for key, writes in before.items():
+            if key[0] == target_thread_id:
+                self.writes[key] = {**writes, **self.writes.get(key, {})}
+
+
+class HalfDone(InMemorySaver):
+    """Has a method that is right, and its sync twin that does nothing."""
+
+    def put_writes(self, *args: Any) -> None:
+        pass
+
+    async def aput_writes(self, *args: Any) -> None:
+        InMemorySaver.put_writes(self, *args)
+
+
+class AsyncOnly(BaseCheckpointSaver[str]):
+    """Has sync methods to say that there are none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = inner = InMemorySaver()
+        self.get_next_version = inner.get_next_version  # type: ignore[method-assign, assignment]
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("use the async methods")
+
+    get_tuple = list = put = put_writes = delete_thread = _refuse
+
+    def alist(self, *args: Any, **options: Any) -> Any:
+        return self.inner.alist(*args, **options)
+
+    async def aget_tuple(self, *args: Any) -> Any:
+        return await self.inner.aget_tuple(*args)
+
+    async def aput(self, *args: Any) -> Any:
+        return await self.inner.aput(*args)
+
+    async def aput_writes(self, *args: Any) -> None:
+        await self.inner.aput_writes(*args)
+
+    async def adelete_thread(self, *args: Any) -> None:
+        await self.inner.adelete_thread(*args)
 
 
 @pytest.mark.parametrize(
@@ -199,6 +372,7 @@ class Leaky(InMemorySaver):
                 "put_writes_is_idempotent",
                 "put_writes_replaces_special_writes",
                 "put_writes_keeps_special_and_ordinary_writes",
+                "put_writes_takes_a_mixed_list_again",
                 "put_writes_works_in_parallel",
             },
         ),
@@ -215,11 +389,48 @@ class Leaky(InMemorySaver):
                 "delete_for_runs_removes_writes",
             },
         ),
+        (Counting, {"put_is_given_versions_that_sort"}),
+        (Stuck, {"put_is_given_versions_that_sort"}),
+        (Unaware, {"put_keeps_every_key"}),
+        (Terse, {"put_keeps_metadata"}),
+        (Loyal, {"put_replaces_the_parent"}),
+        (TextOnly, {"put_takes_a_number_for_a_thread"}),
+        (Literal, {"get_tuple_takes_an_empty_id_for_none"}),
+        (Generous, {"list_limit"}),
+        (Nervous, {"list_survives_a_deletion"}),
+        (NoExceptions, {"put_writes_takes_exceptions"}),
+        (NoSends, {"put_writes_takes_sends"}),
+        (Whole, {"put_writes_takes_a_mixed_list_again"}),
+        (Replacing, {"copy_thread_leaves_what_the_target_had"}),
+        (Mixing, {"copy_thread_replaces_the_same_id"}),
     ],
 )
 def test_savers_that_are_not_right(broken: type[InMemorySaver], caught: set[str]) -> None:
     """SV-70, SV-09, SV-08: what is wrong is named, and nothing else."""
     assert failures_of(broken()) == caught
+
+
+def test_sync_methods_are_tried_too() -> None:
+    """SV-71: where a class has both; what is wrong with one is said to be wrong with that one."""
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Any]:
+        yield HalfDone()
+
+    report = report_of(opened)
+    result = report.results["put_writes"]
+    names = [failure.partition(": ") for failure in result.failures]
+    assert all(why.startswith("with the sync methods, ") for _, _, why in names)
+    passed = {"put_writes_takes_an_empty_list"}
+    assert {name for name, _, _ in names} == {
+        check.__name__ for check in CHECKS[Capability.PUT_WRITES]
+    } - passed
+    assert (result.tests_passed, result.tests_failed) == (len(passed), len(names))
+
+
+def test_sync_methods_that_only_say_that_there_are_none() -> None:
+    """SV-71: are none."""
+    assert failures_of(AsyncOnly()) == set()
 
 
 def test_a_saver_of_nothing() -> None:
@@ -260,7 +471,7 @@ def test_what_is_called_when() -> None:
     report = asyncio.run(validate(memory, capabilities={"copy_thread", "prune"}, progress=progress))
 
     skipped = [["open", (each.value, False), "close", each.value] for each in Capability]
-    checked = ["open", ("copy_thread", True), *[True] * 5, "close", "copy_thread"]
+    checked = ["open", ("copy_thread", True), *[True] * 7, "close", "copy_thread"]
     skipped[6] = checked
     assert told == ["begin", *(entry for each in skipped for entry in each), "end"]
     assert [name for name, each in report.results.items() if each.passed] == ["copy_thread"]

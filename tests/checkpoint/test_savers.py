@@ -702,6 +702,37 @@ def test_a_copy_into_a_thread_that_is_there(runs: Sync) -> None:
     assert runs.steps(at(thread="copy")) == [9, 3, 2, 1]
 
 
+def test_a_copy_replaces_writes_with_their_checkpoint(store: Sync) -> None:
+    """SV-61: a copied checkpoint has the source's writes and no others, none if it has none; the
+    writes of what stays in the target stay."""
+    for thread in ("t", "copy"):
+        store.put(1, {"a": thread}, thread=thread)
+        store.put(2, {"a": thread}, thread=thread, parent=1)
+        store.put(1, {"a": thread}, thread=thread, ns="sub:1")
+    store.put(3, {"a": 3}, thread="copy", parent=2)
+    store.writes(1, [("x", "source")], "task")
+    store.writes(1, [("x", "old"), ("y", "old")], "task", thread="copy")
+    store.writes(1, [("x", "old")], "other task", thread="copy")
+    for n, ns in ((2, ""), (3, ""), (1, "sub:1"), (2, "sub:1")):
+        store.writes(n, [("x", f"{n} {ns}")], "task", thread="copy", ns=ns)
+    store.call("copy_thread", "t", "copy")
+    assert store.pending(1, thread="copy") == [("task", "x", "source")]
+    assert store.pending(2, thread="copy") == store.pending(1, thread="copy", ns="sub:1") == []
+    assert store.pending(3, thread="copy") == [("task", "x", "3 ")]
+    store.put(2, {}, thread="copy", ns="sub:1")
+    assert store.pending(2, thread="copy", ns="sub:1") == [("task", "x", "2 sub:1")]
+    assert store.pending(1) == [("task", "x", "source")]
+
+
+def test_a_copy_has_writes_that_wait_for_their_checkpoint(store: Sync) -> None:
+    """SV-61, SV-07: instead of those that waited in the target."""
+    store.writes(1, [("x", "source")], "task")
+    store.writes(1, [("x", "old"), ("y", "old")], "task", thread="copy")
+    store.call("copy_thread", "t", "copy")
+    store.put(1, thread="copy")
+    assert store.pending(1, thread="copy") == [("task", "x", "source")]
+
+
 @pytest.mark.parametrize(("source", "target"), [("unknown", "copy"), ("t", "t")])
 def test_a_copy_of_nothing(runs: Sync, source: str, target: str) -> None:
     """SV-61: an unknown thread leaves the target empty, and a thread is its own copy."""
@@ -741,6 +772,28 @@ def test_pruning_keeps_values_that_came_from_older_checkpoints(store: Sync) -> N
     found = store.get()
     assert found
     assert found.checkpoint["channel_values"] == {"keep": "old"}
+
+
+@pytest.mark.parametrize(
+    ("method", "args"),
+    [("prune", [["t"]]), ("delete_for_runs", [["r1"]]), ("delete_thread", ["t"])],
+)
+def test_what_is_removed_under_a_run_is_not_lost_to_it(
+    store: Sync, method: str, args: list[Any]
+) -> None:
+    """SV-20, SV-62: a run goes on from a checkpoint that it has read and that is not there any
+    more; what it did not change is stored with what it did."""
+    store.put(1, {"doc": "precious", "n": 1}, metadata={"run_id": "r1"})
+    if method == "prune":
+        store.put(9, {"doc": "newer", "n": 9}, parent=1, metadata={"run_id": "r9"})
+    store.call(method, *args)
+    versions = {"doc": 1, "n": 2, "none": 1}
+    store.put(3, {"doc": "precious", "n": 2}, parent=1, versions=versions, new={"n": 2})
+    store.put(4, {"doc": "precious", "n": 2}, parent=3, versions=versions, new={})
+    for n in (3, 4):
+        found = store.get(n)
+        assert found
+        assert found.checkpoint["channel_values"] == {"doc": "precious", "n": 2}
 
 
 def test_prune_by_deleting(runs: Sync) -> None:

@@ -42,8 +42,12 @@ def still_needed(
     for checkpoint_id in survivors if doomed else ():
         here = read(checkpoint_id)
         missing = _kept_in_writes(here) if here else set()
+        passed = {checkpoint_id}
         while missing and here and here.parent_config:
             parent_id = get_checkpoint_id(here.parent_config) or ""
+            if parent_id in passed:  # somebody has edited it: a chain has no circles
+                break
+            passed.add(parent_id)
             here = read(parent_id)
             if parent_id in doomed:
                 needed.add(parent_id)
@@ -55,9 +59,9 @@ def still_needed(
 def _kept_in_writes(found: CheckpointTuple) -> set[str]:
     """The channels that have been written, and whose value is not stored here."""
     metadata: Any = found.metadata
+    counted = metadata.get(COUNTERS)
+    if not isinstance(counted, dict):  # absent, or not the runtime's
+        return set()
     checkpoint = found.checkpoint
-    return {
-        channel
-        for channel in metadata.get(COUNTERS) or ()
-        if channel in checkpoint["channel_versions"] and channel not in checkpoint["channel_values"]
-    }
+    values, versions = checkpoint["channel_values"], checkpoint.get("channel_versions", {})
+    return {channel for channel in counted if channel in versions and channel not in values}

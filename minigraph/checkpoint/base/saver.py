@@ -206,7 +206,7 @@ class BaseCheckpointSaver(Generic[Version]):
         Args:
             source_thread_id: the thread. It stays as it is; an unknown one is fine.
             target_thread_id: where its copy goes. What is there already stays, except
-                checkpoints of the same id, which are replaced.
+                checkpoints of the same id, which are replaced, and with them their writes.
         """
         self._missing("copy_thread")
 
@@ -222,6 +222,11 @@ class BaseCheckpointSaver(Generic[Version]):
         Raises `ValueError` for another strategy.
         """
         self._missing("prune")
+
+    @property
+    def config_specs(self) -> Sequence[Any]:
+        """What else a config may say to this saver: nothing. Frameworks around a graph ask."""
+        return []
 
     def get_next_version(self, current: Version | None, channel: None) -> Version:
         """The version that follows `current`, the greatest in use; 1 for the first (CP-05).

@@ -5,13 +5,14 @@ checkpoints with ids and versions. The `Bench` translates: it makes checkpoints 
 does, with a new version for every channel that has changed, and knows which it has made.
 
 It calls the async methods. Where a saver has written only the sync one, it calls that, on a
-worker thread, which is also where a graph would call it.
+worker thread, which is also where a graph would call it. A saver that has both is put on two
+benches, one after the other: the second calls the sync methods, where there are any.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 from uuid import uuid4
 
@@ -55,17 +56,35 @@ class Bench:
 
     Args:
         saver: the one to be checked.
+        prefers_sync: whether a sync method is called where there is an async one, too.
     """
 
-    def __init__(self, saver: BaseCheckpointSaver[Any]) -> None:
+    def __init__(self, saver: BaseCheckpointSaver[Any], *, prefers_sync: bool = False) -> None:
         self.saver = saver
+        self.prefers_sync = prefers_sync
         self.made: dict[str, Checkpoint] = {}
 
+    def is_async(self, method: str) -> bool:
+        """Whether it is the async twin of a method that is called here."""
+        if self.prefers_sync:
+            return not is_written(self.saver, method)
+        return is_written(self.saver, f"a{method}") or not is_written(self.saver, method)
+
     async def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """Call a method of the saver: its async twin, or else the sync one."""
-        if is_written(self.saver, f"a{method}") or not is_written(self.saver, method):
+        """Call a method of the saver, or its async twin."""
+        if self.is_async(method):
             return await getattr(self.saver, f"a{method}")(*args, **kwargs)
         return await asyncio.to_thread(getattr(self.saver, method), *args, **kwargs)
+
+    async def is_offered(self) -> bool:
+        """Whether the methods that are called here are there: some only say to use the others."""
+        try:
+            await self.call("get_tuple", address(self.thread()))
+        except NotImplementedError:
+            return False
+        except Exception:
+            return True  # and a check will tell
+        return True
 
     def thread(self) -> str:
         """The name of a thread that nobody has used, so that no check sees another's."""
@@ -141,11 +160,21 @@ class Bench:
         """The pending writes of a checkpoint. Some serializers make lists of tuples."""
         return [tuple(write) for write in (await self.there(config)).pending_writes or []]
 
+    async def listing(
+        self, config: RunnableConfig | None, **options: Any
+    ) -> AsyncIterator[CheckpointTuple]:
+        """What the saver's `list` gives, one by one."""
+        if self.is_async("list"):
+            async for found in self.saver.alist(config, **options):
+                yield found
+        else:
+            left = await asyncio.to_thread(lambda: iter(self.saver.list(config, **options)))
+            while (each := await asyncio.to_thread(next, left, None)) is not None:
+                yield each
+
     async def listed(self, config: RunnableConfig | None, **options: Any) -> list[CheckpointTuple]:
         """All that the saver's `list` gives."""
-        if is_written(self.saver, "alist") or not is_written(self.saver, "list"):
-            return [found async for found in self.saver.alist(config, **options)]
-        return await asyncio.to_thread(lambda: [*self.saver.list(config, **options)])
+        return [found async for found in self.listing(config, **options)]
 
     async def ids(self, config: RunnableConfig | None, **options: Any) -> list[str]:
         """The ids of what `list` gives."""

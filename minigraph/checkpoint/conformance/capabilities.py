@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
 
-__all__ = ["BASE_CAPABILITIES", "EXTENDED_CAPABILITIES", "Capability", "is_written"]
+__all__ = ["BASE_CAPABILITIES", "EXTENDED_CAPABILITIES", "Capability", "has_both", "is_written"]
 
 
 class Capability(StrEnum):
@@ -34,6 +34,16 @@ EXTENDED_CAPABILITIES: Final = frozenset(
 
 BASE_CAPABILITIES: Final = frozenset(Capability) - EXTENDED_CAPABILITIES
 """What a saver must offer (SV-01)."""
+
+
+def has_both(saver: BaseCheckpointSaver[Any]) -> bool:
+    """Whether the saver's class has some method of its own twice: sync, and async.
+
+    >>> has_both(BaseCheckpointSaver())
+    False
+    """
+    names = [capability.value for capability in Capability]
+    return any(is_written(saver, name) and is_written(saver, f"a{name}") for name in names)
 
 
 def is_written(saver: BaseCheckpointSaver[Any], method: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from minigraph.checkpoint.base.id import uuid6_text
+from minigraph.checkpoint.base.records import CheckpointTuple
 from minigraph.checkpoint.conformance.bench import Bench, Check, address, expect, id_of
 from minigraph.types import RunnableConfig
 
@@ -53,6 +54,14 @@ async def get_tuple_by_id(bench: Bench) -> None:
     record = await bench.there(first)
     expect("the id", record.checkpoint["id"], id_of(first))
     expect("the metadata's step", record.metadata["step"], 1)
+
+
+async def get_tuple_takes_an_empty_id_for_none(bench: Bench) -> None:
+    """An id that is ``None`` or empty means the latest (SV-05)."""
+    config = await bench.put(bench.thread(), {"x": 1})
+    for id in (None, ""):
+        empty: Any = {**config["configurable"], "checkpoint_id": id}
+        expect(f"the values at {id!r}", await bench.values({"configurable": empty}), {"x": 1})
 
 
 async def get_tuple_has_the_full_address(bench: Bench) -> None:
@@ -243,8 +252,10 @@ async def list_before(bench: Bench) -> None:
 
 
 async def list_limit(bench: Bench) -> None:
-    """`limit` gives the newest; more than there are is no mistake (SV-10)."""
+    """`limit` gives the newest; more than there are is no mistake, and none is none (SV-10)."""
     config, ids = await three(bench)
+    expect("none", await bench.ids(config, limit=0), [])
+    expect("none with a filter", await bench.ids(config, filter={"source": "loop"}, limit=0), [])
     expect("two", await bench.ids(config, limit=2), ids[:2])
     expect("many", await bench.ids(config, limit=99), ids)
 
@@ -259,12 +270,33 @@ async def list_counts_after_filtering(bench: Bench) -> None:
     expect("both", found, [ids[2]])
 
 
+async def list_survives_a_deletion(bench: Bench) -> None:
+    """What is deleted, or put, while somebody reads on is in the list or not, and no error; what is
+    read is whole (SV-10)."""
+    config, ids = await three(bench)
+    found: list[CheckpointTuple] = []
+    async for record in bench.listing(config):
+        if not found:
+            await bench.call("delete_thread", config["configurable"]["thread_id"])
+            oldest = bench.made[ids[-1]]
+            await bench.call("put", config, oldest, {"step": 0}, oldest["channel_versions"])
+        found.append(record)
+    read = [each.checkpoint["id"] for each in found]
+    expect("the ids", read, [id for id in ids if id in read])
+    expect("the newest among them", ids[0] in read, True)
+    steps = [ids[::-1].index(id) for id in read]
+    values = [each.checkpoint["channel_values"] for each in found]
+    expect("the values", values, [{"x": step} for step in steps])
+    expect("what is left", await bench.ids(config), ids[-1:])
+
+
 GET_TUPLE: Final[tuple[Check, ...]] = (
     get_tuple_of_an_unknown_thread,
     get_tuple_of_an_unknown_id,
     get_tuple_gives_the_latest,
     get_tuple_takes_the_greatest_id_for_the_latest,
     get_tuple_by_id,
+    get_tuple_takes_an_empty_id_for_none,
     get_tuple_has_the_full_address,
     get_tuple_means_the_root,
     get_tuple_of_another_namespace,
@@ -291,5 +323,6 @@ LIST: Final[tuple[Check, ...]] = (
     list_before,
     list_limit,
     list_counts_after_filtering,
+    list_survives_a_deletion,
 )
 """The checks of `list`."""

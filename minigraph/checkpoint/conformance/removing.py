@@ -189,6 +189,38 @@ async def copy_thread_makes_a_thread_of_its_own(bench: Bench) -> None:
     expect("the copy", await contents(bench, target), before)
 
 
+async def copy_thread_leaves_what_the_target_had(bench: Bench) -> None:
+    """Checkpoints that the source does not have stay, with their writes and values (SV-61)."""
+    source, target = await filled(bench), await filled(bench)
+    before = await contents(bench, target)
+    await bench.call("copy_thread", source, target)
+    after = await contents(bench, target)
+    expect("how many there are", len(after), 2 * len(before))
+    ids = {record.checkpoint["id"] for record in before}
+    kept = [record for record in after if record.checkpoint["id"] in ids]
+    expect("what was there", without_thread(kept), without_thread(before))
+    copied = [record for record in after if record.checkpoint["id"] not in ids]
+    expect("the copy", without_thread(copied), without_thread(await contents(bench, source)))
+
+
+async def copy_thread_replaces_the_same_id(bench: Bench) -> None:
+    """A checkpoint that both have is the source's then, with its writes and no others (SV-61)."""
+    source, target = await filled(bench), bench.thread()
+    await bench.call("copy_thread", source, target)
+    for record in await contents(bench, target):
+        place = record.config["configurable"]
+        at = address(target, place["checkpoint_ns"], place["checkpoint_id"])
+        await bench.put_writes(at, [("x", "old"), ("y", "old"), ("z", "old")], "t")
+        await bench.put_writes(at, [("x", "old")], "u")
+    bare = await bench.put(source, {"x": "bare"})
+    made = bench.made[id_of(bare) or ""]
+    await bench.call("put", address(target), made, {"step": 9}, made["channel_versions"])
+    await bench.put_writes(address(target, "", id_of(bare)), [("x", "old")], "t")
+    await bench.call("copy_thread", source, target)
+    expected = without_thread(await contents(bench, source))
+    expect("the copy", without_thread(await contents(bench, target)), expected)
+
+
 async def copy_thread_of_an_unknown_thread(bench: Bench) -> None:
     """There is nothing in the target; an error is allowed (SV-61)."""
     target = bench.thread()
@@ -281,6 +313,8 @@ COPY_THREAD: Final[tuple[Check, ...]] = (
     copy_thread_keeps_the_order,
     copy_thread_leaves_the_source,
     copy_thread_makes_a_thread_of_its_own,
+    copy_thread_leaves_what_the_target_had,
+    copy_thread_replaces_the_same_id,
     copy_thread_of_an_unknown_thread,
 )
 """The checks of `copy_thread`."""

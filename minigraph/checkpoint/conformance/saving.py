@@ -6,10 +6,14 @@ Each asks one question, which its docstring answers for a saver that is right.
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from typing import Any, Final
+from uuid import uuid4
 
-from minigraph.checkpoint.conformance.bench import Bench, Check, address, expect
-from minigraph.constants import ERROR, INTERRUPT, RESUME
+from minigraph.checkpoint.base.records import WRITES_IDX_MAP
+from minigraph.checkpoint.conformance.bench import Bench, Check, address, expect, id_of
+from minigraph.constants import ERROR, INTERRUPT, RESUME, TASKS
+from minigraph.types import Send
 
 __all__ = ["PUT", "PUT_WRITES"]
 
@@ -51,14 +55,45 @@ async def put_keeps_id_and_versions(bench: Bench) -> None:
             expect(key, repr(dict(record.checkpoint)[key]), repr(dict(made)[key]))
 
 
+async def put_keeps_every_key(bench: Bench) -> None:
+    """The whole checkpoint comes back, whatever it says of the channels that were updated: without
+    them, the runtime does not find what comes next (SV-03)."""
+    for updated in (["x", "y"], [], None):
+        checkpoint, new = bench.checkpoint({"x": 1, "y": 2})
+        checkpoint["updated_channels"] = updated
+        config = await bench.call("put", address(bench.thread()), checkpoint, {"step": 0}, new)
+        found = dict((await bench.there(config)).checkpoint)
+        expect("the checkpoint", sorted(found.items()), sorted(dict(checkpoint).items()))
+
+
+async def put_is_given_versions_that_sort(bench: Bench) -> None:
+    """Each version is greater than the one before, over a long chain, and still is when it has been
+    stored: by that the runtime knows what is new (CP-05)."""
+    versions: list[Any] = [bench.saver.get_next_version(None, None)]
+    for _ in range(1200):
+        versions.append(bench.saver.get_next_version(versions[-1], None))
+    for before, after in pairwise(versions):
+        if not before < after:
+            raise AssertionError(f"the version after {before!r} should be greater: {after!r}")
+    for older, newer in ((8, 9), (9, 10), (98, 99), (99, 100), (999, 1000)):
+        checkpoint, _ = bench.checkpoint({"x": 1, "y": 2})
+        given = {"x": versions[older], "y": versions[newer]}
+        checkpoint["channel_versions"] = given
+        config = await bench.call("put", address(bench.thread()), checkpoint, {"step": 0}, given)
+        found = (await bench.there(config)).checkpoint
+        expect("the versions", found["channel_versions"], given)
+        expect("the values", found["channel_values"], {"x": 1, "y": 2})
+
+
 async def put_keeps_metadata(bench: Bench) -> None:
-    """Source, step, parents, run id and keys of one's own come back (SV-06)."""
+    """Source, step, parents, run id and keys of one's own come back, ``None`` too (SV-06)."""
     own: dict[str, Any] = {
         "source": "update",
         "step": -1,
         "parents": {"": "p"},
         "run_id": "r",
         "mine": [1, None],
+        "nothing": None,
     }
     record = await bench.there(await bench.put(bench.thread(), **own))
     expect("the metadata", record.metadata, own)
@@ -150,6 +185,34 @@ async def put_replaces_the_same_id(bench: Bench) -> None:
     await bench.call("put", address(thread), checkpoint, {"step": 7}, versions)
     expect("the checkpoints", await bench.ids(address(thread)), [checkpoint["id"]])
     expect("the metadata", (await bench.there(config)).metadata, {"step": 7})
+
+
+async def put_replaces_the_parent(bench: Bench) -> None:
+    """A checkpoint that is stored again with another parent has that one, or none (SV-04)."""
+    thread = bench.thread()
+    one, other = await bench.put(thread, {"x": 1}), await bench.put(thread, {"x": 2})
+    config = await bench.put(thread, {"x": 3}, one)
+    checkpoint = bench.made[id_of(config) or ""]
+    for parent in (other, one, None):
+        given = address(thread, "", id_of(parent))
+        await bench.call("put", given, checkpoint, {"step": 0}, checkpoint["channel_versions"])
+        expect("the parent", (await bench.there(config)).parent_config, parent)
+
+
+async def put_takes_a_number_for_a_thread(bench: Bench) -> None:
+    """A thread id that is no text is taken as its text, by each method (SV-34)."""
+    number: Any = uuid4().int >> 80
+    text = str(number)
+    stored = await bench.put(number, {"x": 1})
+    expect("the address", stored["configurable"]["thread_id"], text)
+    at: Any = {"thread_id": number, "checkpoint_ns": "", "checkpoint_id": id_of(stored)}
+    await bench.put_writes({"configurable": at}, [("x", 2)], "t")
+    for thread in (number, text):
+        expect("the values", await bench.values(address(thread)), {"x": 1})
+        expect("the writes", await bench.writes(address(thread)), [("t", "x", 2)])
+        expect("the list", await bench.ids(address(thread)), [id_of(stored)])
+    await bench.call("delete_thread", number)
+    expect("what is left", await bench.get(address(text)), None)
 
 
 async def put_leaves_its_arguments_alone(bench: Bench) -> None:
@@ -251,6 +314,35 @@ async def put_writes_keeps_special_and_ordinary_writes(bench: Bench) -> None:
     expect("the writes", sorted(await bench.writes(config)), [("t", ERROR, "e"), ("t", "x", 1)])
 
 
+async def put_writes_takes_a_mixed_list_again(bench: Bench) -> None:
+    """Of a list of both that is stored again, special writes are replaced, and ordinary ones stay
+    (SV-08, SV-41)."""
+    config = await bench.put(bench.thread())
+    for value in ("old", "new"):
+        special = [(channel, value) for channel in WRITES_IDX_MAP]
+        await bench.put_writes(config, [("x", value), *special, ("y", value)], "t")
+    expected = [("t", "x", "old"), ("t", "y", "old")]
+    expected += [("t", channel, "new") for channel in WRITES_IDX_MAP]
+    expect("the writes", sorted(await bench.writes(config)), sorted(expected))
+
+
+async def put_writes_takes_exceptions(bench: Bench) -> None:
+    """The error of a task is stored; it comes back as it was, or as its text (CP-22)."""
+    config = await bench.put(bench.thread())
+    await bench.put_writes(config, [(ERROR, ValueError("boom"))], "t")
+    ((task, channel, value),) = await bench.writes(config)
+    found = (task, channel, value if isinstance(value, str) else repr(value))
+    expect("the write", found, ("t", ERROR, "ValueError('boom')"))
+
+
+async def put_writes_takes_sends(bench: Bench) -> None:
+    """What a task sends is stored, and is sent when the super-step is over."""
+    send = Send("node", {"a": [1]})
+    config = await bench.put(bench.thread())
+    await bench.put_writes(config, [(TASKS, send), (TASKS, send)], "t")
+    expect("the writes", await bench.writes(config), [("t", TASKS, send)] * 2)
+
+
 async def put_writes_belong_to_one_checkpoint(bench: Bench) -> None:
     """The next checkpoint begins without writes, and the one before keeps its own."""
     thread = bench.thread()
@@ -316,6 +408,8 @@ PUT: Final[tuple[Check, ...]] = (
     put_keeps_values,
     put_keeps_no_values,
     put_keeps_id_and_versions,
+    put_keeps_every_key,
+    put_is_given_versions_that_sort,
     put_keeps_metadata,
     put_adds_scalars_of_the_config,
     put_keeps_the_parent,
@@ -326,6 +420,8 @@ PUT: Final[tuple[Check, ...]] = (
     put_keeps_what_did_not_change,
     put_adds_and_removes_channels,
     put_replaces_the_same_id,
+    put_replaces_the_parent,
+    put_takes_a_number_for_a_thread,
     put_leaves_its_arguments_alone,
     put_shares_nothing,
     put_works_in_parallel,
@@ -339,6 +435,9 @@ PUT_WRITES: Final[tuple[Check, ...]] = (
     put_writes_is_idempotent,
     put_writes_replaces_special_writes,
     put_writes_keeps_special_and_ordinary_writes,
+    put_writes_takes_a_mixed_list_again,
+    put_writes_takes_exceptions,
+    put_writes_takes_sends,
     put_writes_belong_to_one_checkpoint,
     put_writes_keeps_namespaces_apart,
     put_writes_may_come_first,

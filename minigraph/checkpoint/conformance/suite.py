@@ -13,7 +13,7 @@ but the checks leave behind what they have put there.
 from __future__ import annotations
 
 import traceback
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from inspect import iscoroutinefunction, isgeneratorfunction
@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
 from minigraph.checkpoint.conformance.bench import Bench, Check
-from minigraph.checkpoint.conformance.capabilities import Capability, is_written
+from minigraph.checkpoint.conformance.capabilities import Capability, has_both, is_written
 from minigraph.checkpoint.conformance.reading import GET_TUPLE, LIST
 from minigraph.checkpoint.conformance.removing import (
     COPY_THREAD,
@@ -168,7 +168,10 @@ async def validate(
                 detected = is_written(saver, f"a{name}") or is_written(saver, name)
                 if detected and capability in wanted:
                     progress.on_capability_start(name, True)
-                    result = await run(name, checks, Bench(saver), progress)
+                    benches, second = [Bench(saver)], Bench(saver, prefers_sync=True)
+                    if has_both(saver) and await second.is_offered():
+                        benches.append(second)
+                    result = await run(name, checks, benches, progress)
                 else:
                     progress.on_capability_start(name, False)
                     result = CapabilityResult(tests_skipped=1)
@@ -178,17 +181,24 @@ async def validate(
 
 
 async def run(
-    capability: str, checks: Collection[Check], bench: Bench, progress: ProgressCallbacks
+    capability: str,
+    checks: Collection[Check],
+    benches: Sequence[Bench],
+    progress: ProgressCallbacks,
 ) -> CapabilityResult:
-    """One capability's checks, one after the other, whatever becomes of each."""
+    """One capability's checks, one after the other, whatever becomes of each. A check passes if it
+    does so on all benches."""
     result = CapabilityResult(detected=True)
     for check in checks:
         name = getattr(check, "__name__", repr(check))
+        bench = benches[0]
         try:
-            await check(bench)
+            for bench in benches:
+                await check(bench)
         except Exception as error:
+            which = "with the sync methods, " if bench.prefers_sync else ""
             result.tests_failed += 1
-            result.failures.append(f"{name}: {error or type(error).__name__}")
+            result.failures.append(f"{name}: {which}{error or type(error).__name__}")
             progress.on_test_result(capability, name, False, traceback.format_exc())
         else:
             result.tests_passed += 1

@@ -77,7 +77,8 @@ class InMemorySaver(BaseCheckpointSaver[str]):
     A thread id that is not text is taken as its text.
 
     Note that `put` stores the values of the channels in `new_versions` and no others: with
-    ``new_versions={}`` a checkpoint comes back without values (SV-21).
+    ``new_versions={}`` a checkpoint comes back without values (SV-21). Unless its parent has been
+    removed meanwhile, by `prune` or the like, and with it values that have not changed since.
 
     >>> saver = InMemorySaver()
     >>> config = {"configurable": {"thread_id": "a", "checkpoint_ns": ""}}
@@ -106,6 +107,8 @@ class InMemorySaver(BaseCheckpointSaver[str]):
         # look at all the others; and how many there should be, to notice when it no longer fits.
         self._keys: dict[str, list[BlobKey | WritesKey]] = defaultdict(list)
         self._key_count = 0
+        # Until then, a value that is not here was never to be stored (SV-21).
+        self._has_removed_values = False
 
     # ------------------------------------------------------------------ writing
 
@@ -124,29 +127,32 @@ class InMemorySaver(BaseCheckpointSaver[str]):
         dumps = self.serde.dumps_typed
         blobs: dict[BlobKey, Typed] = {}
         kind, name = "checkpoint", checkpoint_id
+        parent = configurable.get("checkpoint_id")
         try:
-            row = (
-                dumps(rest),
-                dumps(get_checkpoint_metadata(config, metadata)),
-                configurable.get("checkpoint_id"),
-            )
-            for channel, version in new_versions.items():
-                kind, name = "channel", channel
-                blobs[thread_id, namespace, channel, version] = (
-                    dumps(values[channel]) if channel in values else EMPTY
+            row = dumps(rest), dumps(get_checkpoint_metadata(config, metadata)), parent
+            kind = "channel"
+            for name, version in new_versions.items():
+                blobs[thread_id, namespace, name, version] = (
+                    dumps(values[name]) if name in values else EMPTY
                 )
+            with self._lock:
+                is_lost = parent and parent not in self._rows(thread_id, namespace)
+                if is_lost and self._has_removed_values:
+                    # It was removed while a run went on from it, and what did not change is gone.
+                    for name, version in checkpoint["channel_versions"].items():
+                        key = thread_id, namespace, name, version
+                        if name in values and key not in blobs and key not in self.blobs:
+                            blobs[key] = dumps(values[name])
+                self._key_count -= len(self.blobs)
+                self._keys[thread_id].extend(blobs)
+                self.blobs.update(blobs)
+                self._key_count += len(self.blobs)
+                # The row comes last: a Ctrl-C may strike between any two of these lines, and a row
+                # without its values would be read as a state that has lost them.
+                self.storage[thread_id][namespace][checkpoint_id] = row
         except Exception as error:
             _add_note(error, "storing", kind, name, thread_id)
             raise
-
-        with self._lock:
-            self._key_count -= len(self.blobs)
-            self._keys[thread_id].extend(blobs)
-            self.blobs.update(blobs)
-            self._key_count += len(self.blobs)
-            # The row comes last: a Ctrl-C may strike between any two of these lines, and a row
-            # without its values would be read as a state that has lost them.
-            self.storage[thread_id][namespace][checkpoint_id] = row
         return _address(thread_id, namespace, checkpoint_id)
 
     def put_writes(
@@ -198,10 +204,17 @@ class InMemorySaver(BaseCheckpointSaver[str]):
             self._delete(thread_id, namespace, doomed)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """As the contract says. Raises `ValueError` if a value of the source would take the place
+        of another one, which a checkpoint that stays in the target needs."""
         source, target = str(source_thread_id), str(target_thread_id)
         with self._lock:
-            if source == target or source not in self.storage:
+            if source == target:
                 return
+            namespaces = self.storage.get(source, {})
+            replaced = {(namespace, id) for namespace in namespaces for id in namespaces[namespace]}
+            self._check_versions(source, target, replaced)
+            # A checkpoint that is replaced loses its writes: they were those of another.
+            self._drop(target, lambda key: len(key) == 3 and key[1:] in replaced)
             for key in self._keys_of(source):
                 if len(key) == 4:
                     blob_key = (target, *key[1:])
@@ -212,9 +225,25 @@ class InMemorySaver(BaseCheckpointSaver[str]):
                     self._keys[target].append(writes_key)
                     self.writes[writes_key] = self.writes[key].copy()
             self._key_count = len(self.blobs) + len(self.writes)
-            for namespace, rows in self.storage[source].items():
+            for namespace, rows in namespaces.items():
                 for checkpoint_id, row in rows.items():
                     self.storage[target][namespace][checkpoint_id] = row
+
+    def _check_versions(self, source: str, target: str, replaced: set[tuple[str, str]]) -> None:
+        """Refuse to copy a thread over another one, where both mean something else by a version."""
+        for namespace, rows in self.storage.get(target, NOTHING).items():
+            for checkpoint_id, row in rows.items():
+                if (namespace, checkpoint_id) in replaced:
+                    continue
+                for place in self.serde.loads_typed(row[0])["channel_versions"].items():
+                    mine = self.blobs.get((target, namespace, *place))
+                    other = self.blobs.get((source, namespace, *place))
+                    if mine and other and mine != other:
+                        raise ValueError(
+                            f"Thread {source!r} cannot be copied into {target!r}: both have a "
+                            f"version {place[1]!r} of channel {place[0]!r}, of another value. Copy "
+                            f"it into a thread that is not there yet."
+                        )
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         check_strategy(strategy)
@@ -267,6 +296,7 @@ class InMemorySaver(BaseCheckpointSaver[str]):
                 kept.append(key)
             elif len(key) == 4:
                 del self.blobs[key]
+                self._has_removed_values = True
             else:
                 del self.writes[key]
         if kept:

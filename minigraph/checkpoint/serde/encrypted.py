@@ -30,6 +30,7 @@ from __future__ import annotations
 import hmac
 import os
 from collections.abc import Iterable
+from copy import copy
 from typing import Any, Final, Protocol, Self, runtime_checkable
 
 from minigraph.checkpoint.serde.base import (
@@ -106,10 +107,15 @@ class EncryptedSerializer:
         wider = self.serde if widen is None else widen(extra_allowlist)
         if wider is self.serde:
             return self
-        return type(self)(self.cipher, wider, allow_plaintext=self.allow_plaintext)
+        serializer = copy(self)
+        serializer.serde = wider
+        return serializer
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
         """``<inner tag>+<cipher>``, and what the cipher makes of the inner bytes.
+
+        The cipher's name may have a ``+`` in it. One in the inner tag, of a serializer that
+        encrypts as well, is written ``%2B``, so that the first is the one between the two.
 
         Raises `TypeError` as the inner serializer does.
         """
@@ -118,7 +124,7 @@ class EncryptedSerializer:
             name, ciphertext = self.cipher.encrypt_sealed(tag, plaintext)
         else:
             name, ciphertext = self.cipher.encrypt(plaintext)
-        return f"{tag}+{name}", ciphertext
+        return f"{tag.replace('%', '%25').replace('+', '%2B')}+{name}", ciphertext
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
         """The value that `dumps_typed` was given.
@@ -127,7 +133,8 @@ class EncryptedSerializer:
         another key, and for what is not encrypted; other errors as the inner serializer does.
         """
         full_tag, ciphertext = data
-        tag, plus, name = full_tag.rpartition("+")
+        tag, plus, name = str(full_tag).partition("+")
+        tag = tag.replace("%2B", "+").replace("%25", "%")
         if not plus:
             if self.allow_plaintext:
                 return self.serde.loads_typed(data)

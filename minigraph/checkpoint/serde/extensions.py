@@ -7,7 +7,8 @@ The code says how the parts are to be given to the type:
     code  array                         put together by
     0     module, name, part            name(part)          set, UUID, Decimal, enums …
     1     module, name, [parts]         name(*parts)        date, timedelta, paths, Send …
-    2     module, name, {key: part}     name(**parts)       dataclasses, named tuples, time …
+    2     module, name, {key: part}     name(**parts)       time, our own records …
+    2     module, name, {key: part}, …  as it was           dataclasses, named tuples
     3     module, name, part, method    name.method(part)   datetime, from ISO text
     5     module, name, {key: part}, …  as it was           pydantic models
     6     dtype, shape, order, bytes    numpy               arrays, where numpy is installed
@@ -23,6 +24,10 @@ not an enum, a dataclass, a named tuple, a pydantic model or an array, cannot be
 
 The rule for each row is *exact or refused*: a value that would come back different in
 type or content is refused while it is being written, when the mistake can still be seen.
+
+"As it was" means: what an instance holds is stored, and is what the next one holds. Nobody's
+constructor is asked when it is read. A constructor is for making new things: what it parses
+would be parsed a second time, and what it refuses may have been set later.
 """
 
 from __future__ import annotations
@@ -35,12 +40,13 @@ import pathlib
 import re
 import sys
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import deepcopy
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
 from importlib import import_module
-from inspect import Parameter, getattr_static, ismemberdescriptor, signature
+from inspect import getattr_static, isgetsetdescriptor, ismemberdescriptor
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -63,14 +69,12 @@ __all__ = [
     "address_of",
     "apart_of_class",
     "array_together",
-    "assemble",
     "check_address",
     "find_class",
     "is_array",
     "is_model",
     "is_storable",
     "model_together",
-    "only_sets_fields",
     "take_apart",
     "together_of_class",
 ]
@@ -136,21 +140,26 @@ def _row(
     SAFE[module, name] = together or kind
 
 
-def _bytearray(part: bytes) -> bytearray:
-    # Not the class itself: given a number, that makes an array of so many zeros.
-    if not isinstance(part, bytes):
-        raise TypeError(f"expected bytes, found {type(part).__name__}")
-    return bytearray(part)
+def _only_from(expected: type, kind: Callable[..., Any]) -> Callable[..., Any]:
+    """Not the class itself: given a number, `bytearray` makes an array of so many zeros, and
+    `Decimal` takes the square of its length in time."""
+
+    def together(part: Any) -> Any:
+        if type(part) is not expected:
+            raise TypeError(f"expected {expected.__name__}, found {type(part).__name__}")
+        return kind(part)
+
+    return together
 
 
 _row(tuple, EXT_CONSTRUCTOR_SINGLE_ARG, list)
 _row(set, EXT_CONSTRUCTOR_SINGLE_ARG, list)
 _row(frozenset, EXT_CONSTRUCTOR_SINGLE_ARG, list)
-_row(bytearray, EXT_CONSTRUCTOR_SINGLE_ARG, bytes, together=_bytearray)
+_row(bytearray, EXT_CONSTRUCTOR_SINGLE_ARG, bytes, together=_only_from(bytes, bytearray))
 _row(OrderedDict, EXT_CONSTRUCTOR_SINGLE_ARG, dict)
 _row(Counter, EXT_CONSTRUCTOR_SINGLE_ARG, dict)
 _row(UUID, EXT_CONSTRUCTOR_SINGLE_ARG, lambda value: value.hex)
-_row(Decimal, EXT_CONSTRUCTOR_SINGLE_ARG, str)
+_row(Decimal, EXT_CONSTRUCTOR_SINGLE_ARG, str, together=_only_from(str, Decimal))
 # A dict comes here only for its keys: when one of them is not plain data. As pairs, keys are
 # values like any others.
 _row(dict, EXT_CONSTRUCTOR_SINGLE_ARG, lambda value: [[k, v] for k, v in value.items()])
@@ -403,68 +412,123 @@ def address_of(cls: type) -> tuple[str, str]:
     return (THEIR_MODULE if module == OUR_MODULE else module), cls.__qualname__
 
 
-def _named_tuple_apart(cls: Any) -> Apart:
-    module, name = address_of(cls)
-    fields: tuple[str, ...] = cls._fields
-    return lambda value: (EXT_CONSTRUCTOR_KW_ARGS, [module, name, dict(zip(fields, value))])
-
-
 def _enum_apart(cls: type[Enum]) -> Apart:
     module, name = address_of(cls)
 
     def apart(value: Enum) -> Parts:
-        if cls(value.value) is not value:
+        part = value.value
+        # What is read will be equal, and not the same: so no number that is not even itself.
+        if cls(deepcopy(part)) is not value or part != part:
             raise TypeError(f"{value!r} cannot be stored: its value does not lead back to it")
-        return EXT_CONSTRUCTOR_SINGLE_ARG, [module, name, value.value]
+        return EXT_CONSTRUCTOR_SINGLE_ARG, [module, name, part]
+
+    return apart
+
+
+def _named_tuple_apart(cls: Any) -> Apart:
+    module, name = address_of(cls)
+    fields: tuple[str, ...] = cls._fields
+
+    def apart(value: Any) -> Parts:
+        items = [*tuple.__iter__(value)]
+        if len(items) != len(fields):
+            raise TypeError(f"a `{module}.{name}` of {len(items)} items cannot be stored by fields")
+        more = [others, []] if (others := _held(value)) else []
+        return EXT_CONSTRUCTOR_KW_ARGS, [module, name, dict(zip(fields, items)), *more]
 
     return apart
 
 
 def _dataclass_apart(cls: Any) -> Apart:
+    """What an instance holds: the fields, in the place where the reference has them; and behind
+    them what else there is, and which fields have no value."""
     module, name = address_of(cls)
-    if issubclass(cls, (str, int, float, bytes, list, dict, tuple, set, frozenset, deque)):
-        raise TypeError(
-            f"a `{module}.{name}` cannot be stored: it is a dataclass and a container at once, and "
-            f"only its fields would be kept. Make the content a field"
-        )
-    fields = tuple(field.name for field in dataclasses.fields(cls))
-    needed = [name for name, required in _parameters(cls).items() if required]
-    if lost := [name for name in needed if name not in fields]:
-        raise TypeError(
-            f"a `{module}.{name}` cannot be stored: its constructor needs {lost}, which no field "
-            f"keeps. Keep it in a field, or give it a default"
-        )
+    _maker_of_blanks(cls)
+    needed = {field.name: field.init for field in dataclasses.fields(cls)}
+    fields = tuple(needed)
+    is_simple = not any(_place(cls, f) == "elsewhere" for f in fields)
 
     def apart(value: Any) -> Parts:
-        return EXT_CONSTRUCTOR_KW_ARGS, [module, name, {f: getattr(value, f) for f in fields}]
+        held = _held(value)
+        if is_simple and tuple(held) == fields:
+            return EXT_CONSTRUCTOR_KW_ARGS, [module, name, held]
+        part = {f: held[f] for f in fields if f in held}
+        absent = [f for f in fields if f not in held]
+        for field in absent:
+            if needed[field]:
+                getattr(value, field)  # or it is an error
+        others = {key: item for key, item in held.items() if key not in part}
+        more = [others, absent] if others or absent or not is_simple else []
+        return EXT_CONSTRUCTOR_KW_ARGS, [module, name, part, *more]
 
-    if not only_sets_fields(cls):
-        return apart
+    return apart
 
-    def apart_quickly(value: Any) -> Parts:
-        part = getattr(value, "__dict__", None)  # not a copy: it is packed at once
-        if part is None or tuple(part) != fields:
-            return apart(value)
-        return EXT_CONSTRUCTOR_KW_ARGS, [module, name, part]
 
-    return apart_quickly
+def _held(value: Any) -> dict[str, Any]:
+    """What an instance holds in its `__dict__` and its slots, whatever its class makes of it.
+
+    It is not a copy, where it need not be: it is packed at once.
+    """
+    held: Any = object.__getstate__(value) or {}
+    if isinstance(held, tuple):
+        held = {**(held[0] or {}), **held[1]}
+    if isinstance(value, BaseException) and value.args:
+        held = {**held, "args": value.args}
+    if "__orig_class__" in held:  # a note of `typing`'s, of Box[int](1)
+        held = {key: item for key, item in held.items() if key != "__orig_class__"}
+    return held  # type: ignore[no-any-return]
+
+
+def _maker_of_blanks(cls: type) -> Callable[[type], Any]:
+    """What makes an instance that holds nothing yet, and does not ask the constructor.
+
+    Raises `TypeError` for a class that keeps something elsewhere than in its attributes.
+    """
+    make = BaseException.__new__ if issubclass(cls, BaseException) else object.__new__
+    try:
+        make(cls)
+    except TypeError as error:
+        raise TypeError(
+            f"a `{cls.__module__}.{cls.__qualname__}` cannot be stored: it is a dataclass and a "
+            f"container at once, or the like, and only its fields would be kept. Make the content "
+            f"a field"
+        ) from error
+    return make
+
+
+@lru_cache(maxsize=1024)
+def _place(cls: type, name: str) -> str:
+    """Where an instance keeps what is set under a name. A property may keep it under another."""
+    found = getattr_static(cls, name, None)
+    if ismemberdescriptor(found) or isgetsetdescriptor(found):
+        return "slot"
+    return "elsewhere" if hasattr(type(found), "__set__") else "dict"
 
 
 def _model_apart(cls: Any) -> Apart:
     """A model's fields, in the place where the reference has its dump; and behind them what a
     dump does not tell: which fields were set, what else it was given, and its private part."""
     module, name = address_of(cls)
+    _maker_of_blanks(cls)
     fields: tuple[str, ...] = tuple(cls.model_fields)
+    allows_extra = cls.model_config.get("extra") == "allow"
 
     def apart(value: Any) -> Parts:
         state = value.__getstate__()
-        own = state["__dict__"]
-        rest = [
-            sorted(state["__pydantic_fields_set__"]),
-            state.get("__pydantic_extra__"),
-            state.get("__pydantic_private__"),
-        ]
+        own, fields_set = state["__dict__"], state["__pydantic_fields_set__"]
+        extra, private = state.get("__pydantic_extra__"), state.get("__pydantic_private__")
         part = {field: own[field] for field in fields if field in own}
+        given = {*part, *(extra or ()), *(private or ())}
+        known = {*fields, *cls.__private_attributes__, *(extra or () if allows_extra else ())}
+        if odd := {*fields_set, *given} - known:
+            raise TypeError(
+                f"a `{module}.{name}` cannot be stored: it says that {odd} were set, which are no "
+                f"fields of its class. Leave them out"
+            )
+        others = {key: item for key, item in own.items() if key not in part}
+        absent = sorted(known - given)
+        more = [others, absent] if others or absent else []
+        rest = [sorted(fields_set), extra if allows_extra else None, private, *more]
         return EXT_PYDANTIC_V2, [module, name, part, "model_validate_json", rest]
 
     return apart
@@ -483,31 +547,7 @@ def _array_apart(value: Any) -> Parts:
     return EXT_NUMPY_ARRAY, [dtype.str, list(value.shape), order, value.tobytes(order)]
 
 
-def _parameters(cls: type) -> dict[str, bool]:
-    """The constructor's parameters that have a name, and whether each must be given."""
-    return {
-        parameter.name: parameter.default is Parameter.empty
-        for parameter in signature(cls).parameters.values()
-        if parameter.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-    }
-
-
 # ------------------------------------------------------------- putting together
-
-
-def assemble(code: int, together: Callable[..., Any], part: Any) -> Any:
-    """Give the parts to what puts them together, in the way that the code says.
-
-    >>> assemble(1, datetime.date, [2024, 1, 2])
-    datetime.date(2024, 1, 2)
-    """
-    if code == EXT_CONSTRUCTOR_SINGLE_ARG:
-        return together(part)
-    if code == EXT_CONSTRUCTOR_POS_ARGS:
-        return together(*part)
-    if code == EXT_CONSTRUCTOR_KW_ARGS:
-        return together(**part)
-    raise ValueError(f"extension code {code} is not known")
 
 
 def find_class(module: str, name: str) -> type:
@@ -528,8 +568,9 @@ def find_class(module: str, name: str) -> type:
 
 
 @lru_cache(maxsize=1024)
-def together_of_class(cls: type) -> Callable[[Any], Any]:
-    """What puts the values of a user's class together: a function of the part.
+def together_of_class(cls: type) -> Callable[..., Any]:
+    """What puts the values of a user's class together: a function of the part, and of a list of
+    what stands behind that, if anything does.
 
     Raises `TypeError` for a class that is not an enum, a dataclass or a named tuple: no value of
     it was ever stored so, and data that asks for it was made by somebody who wants it called.
@@ -537,80 +578,68 @@ def together_of_class(cls: type) -> Callable[[Any], Any]:
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         return _named_tuple_together(cls)
     if issubclass(cls, Enum):
-        return cls
+        return lambda part: cls(part)
     if dataclasses.is_dataclass(cls):
         return _dataclass_together(cls)
     raise TypeError("it is not an enum, a dataclass or a named tuple")
 
 
-def _named_tuple_together(cls: Any) -> Callable[[dict[str, Any]], Any]:
+def _named_tuple_together(cls: Any) -> Callable[..., Any]:
     fields: tuple[str, ...] = cls._fields
-    defaults: dict[str, Any] = cls._field_defaults
+    defaults: dict[str, Any] = getattr(cls, "_field_defaults", {})
 
-    def together(stored: dict[str, Any]) -> Any:
+    def together(stored: dict[str, Any], more: Sequence[Any] = ({}, ())) -> Any:
         _check_fields(stored, fields)
-        # Past the constructor: one that was written by hand may change what it is given.
-        return cls._make([stored[f] if f in stored else defaults[f] for f in fields])
+        value = tuple.__new__(cls, [stored[f] if f in stored else defaults[f] for f in fields])
+        _fill(value, more[0])
+        return value
 
     return together
 
 
-def _dataclass_together(cls: Any) -> Callable[[dict[str, Any]], Any]:
-    fields = tuple(field.name for field in dataclasses.fields(cls))
-    parameters = _parameters(cls)
-    all_are_given = all(field in parameters for field in fields)
+def _dataclass_together(cls: Any) -> Callable[..., Any]:
+    make = _maker_of_blanks(cls)
+    known = {field.name: field for field in dataclasses.fields(cls)}
+    fields = tuple(known)
+    in_dict = all(_place(cls, f) == "dict" for f in fields)
 
-    def together(stored: dict[str, Any]) -> Any:
-        _check_fields(stored, fields)
-        if all_are_given:
-            value = cls(**stored)
-        else:
-            value = cls(**{name: part for name, part in stored.items() if name in parameters})
-        # The constructor makes what is not a field. What it made of the fields is then put right:
-        # a __post_init__ has changed them once already, before they were stored.
-        for name, part in stored.items():
-            if getattr(value, name, together) is not part:
+    def together(stored: dict[str, Any], more: Sequence[Any] | None = None) -> Any:
+        if tuple(stored) != fields:
+            _check_fields(stored, fields)
+            for name in fields:
+                if name not in stored and not (more and name in more[1]):
+                    _set_default(stored, known[name])
+        value = make(cls)
+        if more:
+            _fill(value, {**stored, **more[0]})
+        elif in_dict:
+            value.__dict__.update(stored)
+        else:  # where the class wants it: the reference knows what a property gives, and no more
+            for name, part in stored.items():
                 object.__setattr__(value, name, part)
         return value
 
     return together
 
 
-def _fields(cls: Any) -> tuple[dataclasses.Field[Any], ...]:
-    """A dataclass's fields; none for another class."""
-    return dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+def _set_default(stored: dict[str, Any], field: dataclasses.Field[Any]) -> None:
+    """What becomes of a field that was not stored: the class has it since."""
+    if field.default is not dataclasses.MISSING:
+        stored[field.name] = field.default
+    elif field.default_factory is not dataclasses.MISSING:
+        stored[field.name] = field.default_factory()
+    elif field.init:
+        raise TypeError(f"it needs the field {field.name!r}, which was not stored")
 
 
-@lru_cache(maxsize=1024)
-def only_sets_fields(cls: Any) -> bool:
-    """Whether the constructor of a class takes its fields, sets them, and does nothing else.
-
-    So it is for most dataclasses: `dataclass` wrote the constructor, and nothing comes after it.
-    Then there is nothing to put right behind it. That `dataclass` wrote it is known by the name
-    of the function that it was made in; where Python has another name for that, no class is
-    thought to be of this kind.
-
-    >>> only_sets_fields(types.Overwrite), only_sets_fields(set)
-    (True, False)
-    """
-    fields = {field.name for field in _fields(cls)}
-    code = getattr(cls.__init__, "__code__", None)
-    return bool(
-        fields
-        and code is not None
-        and code.co_qualname == "__create_fn__.<locals>.__init__"
-        and fields == {*_parameters(cls)}
-        and not hasattr(cls, "__post_init__")
-        and cls.__new__ is object.__new__
-        and (cls.__setattr__ is object.__setattr__ or cls.__dataclass_params__.frozen)
-        and cls.__getattribute__ is object.__getattribute__
-        and all(_is_plain_attribute(getattr_static(cls, field, None)) for field in fields)
-    )
-
-
-def _is_plain_attribute(found: Any) -> bool:
-    """What a class has under the name of a field: a default, or a slot; but no property."""
-    return ismemberdescriptor(found) or not hasattr(type(found), "__set__")
+def _fill(value: Any, held: dict[str, Any]) -> None:
+    """Give back to an instance what it held, each thing in its place."""
+    cls: Any = type(value)
+    for name, part in held.items():
+        if _place(cls, name) == "slot":
+            object.__setattr__(value, name, part)
+        else:
+            value.__dict__[name] = part  # that is where it was, whoever has put it there
 
 
 def array_together(dtype: str, shape: list[int], order: str, content: bytes) -> Any:
@@ -623,8 +652,9 @@ def array_together(dtype: str, shape: list[int], order: str, content: bytes) -> 
     kind = numpy.dtype(dtype)
     if not _is_plain_dtype(kind):  # objects would be addresses in memory, taken from the data
         raise ValueError(f"its items are of the type {dtype!r}")
-    if math.prod(shape) * kind.itemsize != len(content):
-        raise ValueError(f"{len(content)} bytes do not make the shape {shape}")
+    is_huge = len(shape) > 64 or max(shape, default=0) >= 2**63  # and its product takes its time
+    if is_huge or math.prod(shape) * kind.itemsize != len(content):
+        raise ValueError(f"{len(content)} bytes do not make the shape {shape[:64]}")
     # A copy: what is read may be edited, and nobody else sees it.
     return numpy.ndarray(shape, kind, content, order=order).copy(order)
 
@@ -642,7 +672,7 @@ def model_together(cls: Any, stored: dict[str, Any], rest: Any) -> Any:
         raise TypeError("it is not a pydantic model")
     if rest is None:
         return cls.model_validate(stored)
-    fields_set, extra, private = rest
+    fields_set, extra, private, others, absent = (*rest, {}, ())[:5]
     if not isinstance(fields_set, list):
         raise TypeError("its fields are not told as they should be")
     fields = cls.model_fields
@@ -652,17 +682,17 @@ def model_together(cls: Any, stored: dict[str, Any], rest: Any) -> Any:
     if strange := sorted(set(fields_set) - set(fields) - set(extra or ())):
         raise TypeError(f"it has no field {strange} any more")
     for name, info in fields.items():
-        if name not in stored:  # the class has it since
+        if name not in stored and name not in absent:  # the class has it since
             if info.is_required():
                 raise TypeError(f"it needs the field {name!r}, which was not stored")
             stored[name] = info.get_default(call_default_factory=True, validated_data=stored)
-    value = cls.__new__(cls)
+    value = object.__new__(cls)
     value.__setstate__(
         {
-            "__dict__": {name: stored[name] for name in fields},
+            "__dict__": {**{name: stored[name] for name in fields if name in stored}, **others},
             "__pydantic_fields_set__": set(fields_set),
             "__pydantic_extra__": extra,
-            "__pydantic_private__": _private_part(cls, private),
+            "__pydantic_private__": _private_part(cls, private, absent),
         }
     )
     return value
@@ -676,7 +706,7 @@ def _check_extra(cls: Any, extra: Any) -> None:
         raise TypeError(f"it has fields called {taken}")
 
 
-def _private_part(cls: Any, private: Any) -> dict[str, Any] | None:
+def _private_part(cls: Any, private: Any, absent: Sequence[str]) -> dict[str, Any] | None:
     """The private attributes that a class has, with what was stored of them."""
     declared: dict[str, Any] = cls.__private_attributes__
     if not declared:
@@ -691,14 +721,11 @@ def _private_part(cls: Any, private: Any) -> dict[str, Any] | None:
     for name, attribute in declared.items():
         if name in stored:
             part[name] = stored[name]
-        elif (default := attribute.get_default()) is not _undefined(attribute):
-            part[name] = default
+        elif name not in absent:
+            given = attribute.get_default()
+            if given is not type(attribute)().default:  # pydantic's sign for "no default"
+                part[name] = given
     return part
-
-
-def _undefined(attribute: Any) -> Any:
-    """Pydantic's sign for "no default", without importing pydantic to get it."""
-    return type(attribute)().default
 
 
 def _check_fields(stored: dict[str, Any], fields: tuple[str, ...]) -> None:

@@ -42,7 +42,6 @@ from minigraph.checkpoint.serde.extensions import (
     find_class,
     is_array,
     model_together,
-    only_sets_fields,
     together_of_class,
 )
 from minigraph.checkpoint.serde.packing import Packer
@@ -128,7 +127,7 @@ class JsonPlusSerializer:
         # Classes that this process has vouched for; shared with the copies of this object.
         self._vouched: dict[Address, type | None] = dict(self._listed or {})
         self._makers: dict[tuple[int, str, str], Callable[..., Any]] = {}
-        self._quick: dict[str, tuple[str, type]] = {}
+        self._quick: dict[str, tuple[str, Callable[..., Any]]] = {}
         self._set_up()
 
     def _set_up(self) -> None:
@@ -218,12 +217,15 @@ class JsonPlusSerializer:
         names the type and says what to do (SD-14).
         """
         tag, content = data
-        if tag == "msgpack":
-            return self._unpack(content)
         if tag == "null":
             return None
+        # A column of a table may hold anything; and given a number, `bytearray` makes zeros of it.
+        if not isinstance(content, (bytes, bytearray, memoryview)):
+            raise damaged(TypeError(f"expected bytes, found {type(content).__name__}"))
+        if tag == "msgpack":
+            return self._unpack(content)
         if tag == "bytes":
-            return content
+            return bytes(content)
         if tag == "bytearray":
             return bytearray(content)
         if tag == "pickle" and self._pickles:
@@ -288,8 +290,8 @@ class JsonPlusSerializer:
             if cls is None:
                 return _maker_of_class(code, find_class(module, name))
             make = _maker_of_class(code, cls)
-            if code == EXT_CONSTRUCTOR_KW_ARGS and only_sets_fields(cls):
-                self._quick[name] = module, cls
+            if code == EXT_CONSTRUCTOR_KW_ARGS:
+                self._quick[name] = module, make
         self._makers[code, module, name] = make
         return make
 

@@ -62,9 +62,9 @@ class Unpacker:
 
     Args:
         build: makes a value of an extension.
-        quick: a dict that may be filled as time goes by: name → module, and a class that makes a
-            value of its parts by name, and runs nobody's code. It is asked first, and `build` if
-            it fails.
+        quick: a dict that may be filled as time goes by: name → module, and a function that makes
+            a value of its parts by name. It is asked first where there is nothing else, and
+            `build` if it fails.
 
     >>> Unpacker(lambda code, content: (code, content)).unpack(b"\\x91\\xd4\\x05\\x07")
     [(5, 7)]
@@ -98,12 +98,12 @@ class Unpacker:
         def callback(code: int, content: bytes) -> Any:
             try:
                 parts = unpackb(content, ext_hook=inner, option=OPT_NON_STR_KEYS)
-                if code == EXT_CONSTRUCTOR_KW_ARGS:
+                if code == EXT_CONSTRUCTOR_KW_ARGS and len(parts) == 3:
                     module, name, part = parts
                     known = quick.get(name)
                     if known is not None and known[0] == module:
                         try:
-                            return known[1](**part)
+                            return known[1](part)
                         except Exception:
                             pass  # and `build` will say what is wrong
                 return build(code, parts)

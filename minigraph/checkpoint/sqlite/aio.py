@@ -27,7 +27,7 @@ from minigraph.checkpoint.base.records import (
     CheckpointTuple,
 )
 from minigraph.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
-from minigraph.checkpoint.sqlite.database import connect
+from minigraph.checkpoint.sqlite.database import connect, explained
 from minigraph.checkpoint.sqlite.saver import Prepared, SqliteSaver
 from minigraph.types import RunnableConfig
 
@@ -72,6 +72,7 @@ class AsyncSqliteSaver(SqliteSaver):
         super().__init__(conn, serde=serde)
         self.loop: asyncio.AbstractEventLoop | None = _running_loop()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="minigraph-sqlite")
+        self._is_closed = False
 
     @classmethod
     @asynccontextmanager
@@ -89,9 +90,11 @@ class AsyncSqliteSaver(SqliteSaver):
 
     async def aclose(self) -> None:
         """Close the connection, when everything that was begun is done. The ``async with`` block
-        of `from_conn_string` does it."""
-        await self._there(self.database.close)
-        self._thread.shutdown(wait=False)
+        of `from_conn_string` does it, too; a second time is fine."""
+        if not self._is_closed:
+            await self._there(self.database.close)
+            self._is_closed = True
+            self._thread.shutdown(wait=False)
 
     async def setup(self) -> None:  # type: ignore[override]  # async here, as in the reference
         """Make the tables, or bring them up to date. Need not be called: everything else does."""
@@ -109,6 +112,9 @@ class AsyncSqliteSaver(SqliteSaver):
 
     async def _there(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a sync method, on this saver's thread."""
+        if self._is_closed:
+            error = sqlite3.ProgrammingError("Cannot operate on a closed database.")
+            raise explained(error, self.database.file)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, lambda: method(*args, **kwargs))
 

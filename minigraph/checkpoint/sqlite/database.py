@@ -23,13 +23,14 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from minigraph.checkpoint.sqlite.schema import is_ready, make_ready
 
-__all__ = ["Database", "connect", "explained"]
+__all__ = ["AS_STORED", "Database", "connect", "explained", "rows_of"]
 
 PATIENCE: Final = 60.0
 """Seconds to wait for other processes."""
@@ -39,6 +40,10 @@ PYTHONS_PATIENCE: Final = 5000
 
 READ: Final = "BEGIN"
 WRITE: Final = "BEGIN IMMEDIATE"
+
+AS_STORED: Final = partial(str, encoding="utf-8", errors="surrogateescape")
+"""How text is read where some of it is damaged: what is not UTF-8, in half characters. Then it is
+seen, and named, by whoever reads the row, instead of ending the statement that comes upon it."""
 
 REMEDIES: Final = {
     "SQLITE_CANTOPEN": "Its folder must exist, and be one that this process may write to.",
@@ -94,14 +99,13 @@ class Database:
         self.lock = threading.Lock()
         self.is_setup = False
         try:
-            cursor = conn.cursor()
-            cursor.row_factory = None
-            self.file: str = cursor.execute("PRAGMA database_list").fetchall()[0][2] or ""
-            if self.file and not _any_thread_may_use(conn):
-                conn = connect(self.file)
-                weakref.finalize(self, conn.close)
-            elif cursor.execute("PRAGMA busy_timeout").fetchone()[0] == PYTHONS_PATIENCE:
-                cursor.execute(f"PRAGMA busy_timeout={int(PATIENCE * 1000)}")
+            with plain_cursor(conn) as cursor:
+                self.file: str = cursor.execute("PRAGMA database_list").fetchall()[0][2] or ""
+                if self.file and not _any_thread_may_use(conn):
+                    conn = connect(self.file)
+                    weakref.finalize(self, conn.close)
+                elif cursor.execute("PRAGMA busy_timeout").fetchone()[0] == PYTHONS_PATIENCE:
+                    cursor.execute(f"PRAGMA busy_timeout={int(PATIENCE * 1000)}")
         except sqlite3.Error as error:
             raise explained(error, "") from error
         self.conn = conn
@@ -116,17 +120,16 @@ class Database:
             try:
                 if not self.is_setup:
                     self._set_up()
-                cursor = self.conn.cursor()
-                cursor.row_factory = None
-                try:
-                    if not self.conn.in_transaction:
-                        cursor.execute(begin)
-                    yield cursor
-                    cursor.execute("COMMIT")
-                except BaseException:
-                    if self.conn.in_transaction:
-                        cursor.execute("ROLLBACK")
-                    raise
+                with plain_cursor(self.conn) as cursor:
+                    try:
+                        if not self.conn.in_transaction:
+                            cursor.execute(begin)
+                        yield cursor
+                        cursor.execute("COMMIT")
+                    except BaseException:
+                        if self.conn.in_transaction:
+                            cursor.execute("ROLLBACK")
+                        raise
             except sqlite3.Error as error:
                 raise explained(error, self.file) from error
 
@@ -145,12 +148,11 @@ class Database:
             self.conn.close()
 
     def _set_up(self) -> None:
-        cursor = self.conn.cursor()
-        cursor.row_factory = None
         give_up = time.monotonic() + PATIENCE
         while True:
             try:
-                self._prepare(cursor)
+                with plain_cursor(self.conn) as cursor:
+                    self._prepare(cursor)
                 break
             except sqlite3.OperationalError as error:
                 # Several processes open a new file at once. SQLite does not wait for the lock
@@ -184,6 +186,34 @@ class Database:
                 if self.conn.in_transaction:
                     cursor.execute("ROLLBACK")
                 raise
+
+
+@contextmanager
+def plain_cursor(conn: sqlite3.Connection) -> Iterator[sqlite3.Cursor]:
+    """A cursor that gives rows and texts as we expect them, whatever the owner expects."""
+    cursor = conn.cursor()
+    cursor.row_factory = None
+    before = conn.text_factory
+    conn.text_factory = str
+    try:
+        yield cursor
+    finally:
+        conn.text_factory = before
+
+
+def rows_of(cursor: sqlite3.Cursor, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+    """All rows that a statement finds, also damaged ones (`AS_STORED`)."""
+    try:
+        return cursor.execute(statement, values).fetchall()
+    except sqlite3.OperationalError as error:
+        if "decode" not in str(error):
+            raise
+    conn = cursor.connection
+    conn.text_factory = AS_STORED
+    try:
+        return cursor.execute(statement, values).fetchall()
+    finally:
+        conn.text_factory = str
 
 
 def _any_thread_may_use(conn: sqlite3.Connection) -> bool:

@@ -36,6 +36,7 @@ __all__ = [
     "address",
     "checkpoint_row",
     "is_plain",
+    "is_text",
     "metadata_filter",
     "read_metadata",
     "read_record",
@@ -163,11 +164,17 @@ def read_record(
     kind, name = "checkpoint", checkpoint_id
     try:
         checkpoint = loads((tag, content)) if content is not None else None
-        if not (isinstance(checkpoint, dict) and "channel_values" in checkpoint):
+        if not isinstance(checkpoint, dict) or not (
+            isinstance(checkpoint.get("channel_values"), dict)
+            and isinstance(checkpoint.get("channel_versions", {}), dict)
+        ):
             raise UnreadableError("The stored bytes are damaged: what they hold is no checkpoint.")
+        _check_text(parent_id or "")
         kind = "a write to"
         pending: list[PendingWrite] = []
         for task_id, name, tag, content in writes:
+            _check_text(task_id)
+            _check_text(name)
             pending.append((task_id, name, loads((tag, content))))
     except Exception as error:
         _add_place(error, kind, name, place, file)
@@ -178,19 +185,49 @@ def read_record(
     return new_record(CheckpointTuple, (config, checkpoint, metadata, parent, pending))
 
 
-def read_metadata(place: Place, stored: bytes | str | None, file: str) -> CheckpointMetadata:
-    """Metadata from its column."""
-    if stored is None:
-        return {}
+def read_metadata(place: Place, stored: Any, file: str) -> CheckpointMetadata:
+    """Metadata from its column: bytes, or text, or nothing.
+
+    Raises `UnreadableError` for anything else, and for a row whose key is not what it should be.
+    """
     try:
-        metadata: Any = _from_json(stored if isinstance(stored, str) else stored.decode())
+        for text in place:
+            _check_text(text)
+        if stored is None:
+            return {}
+        if isinstance(stored, str):
+            stored = stored.encode()
+        if not isinstance(stored, bytes):
+            raise ValueError(f"it is a {type(stored).__name__}")
+        metadata: Any = _from_json(stored.decode())
         if not isinstance(metadata, dict):
             raise ValueError("it is no JSON object")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         problem = UnreadableError(f"The stored metadata is damaged: {error}.")
         _add_place(problem, "metadata of", place.checkpoint_id, place, file)
         raise problem from error
     return cast(CheckpointMetadata, metadata)
+
+
+def is_text(found: Any) -> bool:
+    """Whether a column holds what can be asked for: text that is UTF-8.
+
+    >>> is_text("ü"), is_text("\\udcff"), is_text(b"x")
+    (True, False, False)
+    """
+    if not isinstance(found, str):
+        return False
+    if not found.isascii():
+        try:
+            found.encode()
+        except UnicodeEncodeError:
+            return False
+    return True
+
+
+def _check_text(found: Any) -> None:
+    if not is_text(found):
+        raise UnreadableError(f"The row is damaged: {found!r} should be text in UTF-8.")
 
 
 def address(thread_id: str, namespace: str, checkpoint_id: str) -> RunnableConfig:

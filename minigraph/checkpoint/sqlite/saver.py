@@ -25,13 +25,25 @@ from minigraph.checkpoint.base.records import (
     get_checkpoint_id,
 )
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver, check_strategy, several
-from minigraph.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
-from minigraph.checkpoint.sqlite.database import READ, WRITE, Database, connect
+from minigraph.checkpoint.serde.base import (
+    SerializerProtocol,
+    UnreadableError,
+    UntypedSerializerProtocol,
+)
+from minigraph.checkpoint.sqlite.database import (
+    AS_STORED,
+    READ,
+    WRITE,
+    Database,
+    connect,
+    rows_of,
+)
 from minigraph.checkpoint.sqlite.rows import (
     Place,
     address,
     checkpoint_row,
     is_plain,
+    is_text,
     metadata_filter,
     read_metadata,
     read_record,
@@ -112,6 +124,11 @@ _COLUMNS: Final = {
     "writes": "checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value",
 }
 COPY_THREAD: Final = [
+    # A checkpoint that is replaced loses its writes: they were those of another.
+    f"DELETE FROM writes WHERE thread_id = :target AND (checkpoint_ns, checkpoint_id) IN "
+    f"(SELECT checkpoint_ns, checkpoint_id FROM {table} WHERE thread_id = :source)"
+    for table in _COLUMNS
+] + [
     f"INSERT OR REPLACE INTO {table} (thread_id, {columns}) "
     f"SELECT :target, {columns} FROM {table} WHERE thread_id = :source"
     for table, columns in _COLUMNS.items()
@@ -318,10 +335,11 @@ class SqliteSaver(BaseCheckpointSaver[str]):
         # Without a filter, no more places are needed than tuples are wanted.
         values.append(-1 if filter or limit is None else limit)
         with self.cursor(transaction=False) as cursor:
-            found = cursor.execute(statement, values).fetchall()
+            found = rows_of(cursor, statement, values)
         for *key, stored in found:
             place = Place(*key)
-            if not filter or passes(read_metadata(place, stored, self.database.file)):
+            metadata = read_metadata(place, stored, self.database.file)
+            if not filter or passes(metadata):
                 yield place
 
     def _record(self, stored: Stored, config: RunnableConfig | None = None) -> CheckpointTuple:
@@ -335,30 +353,44 @@ class SqliteSaver(BaseCheckpointSaver[str]):
                 cursor.execute(statement, (str(thread_id),))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """As the contract says. It looks at the metadata of every checkpoint in the file."""
+        """As the contract says. It looks at the metadata of every checkpoint in the file.
+
+        Where it cannot be read which checkpoints later ones need, none is removed, and that is
+        an `UnreadableError`, when all the others have been.
+        """
         runs = frozenset(several(run_ids, "run_ids"))
         if not runs:
             return
+        problems: list[UnreadableError] = []
         with self.cursor() as cursor:
             doomed: dict[tuple[str, str], set[str]] = {}
+            cursor.connection.text_factory = AS_STORED  # one by one: they may be very many
             for *place, stored in cursor.execute(ALL_METADATA):
                 row = Place(*place)
                 try:
                     run = read_metadata(row, stored, self.database.file).get("run_id")
-                except ValueError:  # damaged: nobody's, and no reason to keep the others
+                except UnreadableError:  # nobody's, and no reason to keep the others
                     continue
-                if run in runs:
+                if isinstance(run, str) and run in runs:
                     doomed.setdefault(row[:2], set()).add(row.checkpoint_id)
             for (thread_id, namespace), ids in doomed.items():
-                self._delete(cursor, thread_id, namespace, ids)
+                try:
+                    self._delete(cursor, thread_id, namespace, ids)
+                except UnreadableError as problem:
+                    problems.append(problem)
+        if problems:
+            raise problems[0]
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         names = {"source": str(source_thread_id), "target": str(target_thread_id)}
+        if names["source"] == names["target"]:
+            return
         with self.cursor() as cursor:
             for statement in COPY_THREAD:
                 cursor.execute(statement, names)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """As the contract says. Damaged rows: as for `delete_for_runs`."""
         check_strategy(strategy)
         threads = several(thread_ids, "thread_ids")
         if strategy == "delete":
@@ -366,13 +398,20 @@ class SqliteSaver(BaseCheckpointSaver[str]):
                 for statement in DELETE_THREAD:
                     cursor.executemany(statement, [(thread_id,) for thread_id in threads])
             return
+        problems: list[UnreadableError] = []
         for thread_id in threads:
             with self.cursor() as cursor:
                 ids: dict[str, list[str]] = {}
-                for namespace, checkpoint_id in cursor.execute(IDS, (thread_id,)):
-                    ids.setdefault(namespace, []).append(checkpoint_id)
+                for namespace, checkpoint_id in rows_of(cursor, IDS, (thread_id,)):
+                    if is_text(namespace) and is_text(checkpoint_id):
+                        ids.setdefault(namespace, []).append(checkpoint_id)
                 for namespace, found in ids.items():
-                    self._delete(cursor, thread_id, namespace, {*found[:-1]})
+                    try:
+                        self._delete(cursor, thread_id, namespace, {*found[:-1]})
+                    except UnreadableError as problem:
+                        problems.append(problem)
+        if problems:
+            raise problems[0]
 
     def _delete(
         self, cursor: sqlite3.Cursor, thread_id: str, namespace: str, doomed: set[str]
@@ -383,7 +422,8 @@ class SqliteSaver(BaseCheckpointSaver[str]):
             stored = fetch(cursor, thread_id, namespace, checkpoint_id)
             return self._record(stored) if stored else None
 
-        dependent = {id for (id,) in cursor.execute(DEPENDENT_IDS, (thread_id, namespace))}
+        found = rows_of(cursor, DEPENDENT_IDS, (thread_id, namespace))
+        dependent = {id for (id,) in found if is_text(id)}
         doomed = doomed - still_needed(doomed, dependent - doomed, read)
         for statement in DELETE:
             cursor.executemany(statement, [(thread_id, namespace, id) for id in doomed])
@@ -394,13 +434,14 @@ def fetch(
 ) -> Stored | None:
     """A checkpoint's place, row and writes, as they are stored; the latest, without an id."""
     if checkpoint_id:
-        found = cursor.execute(GET, (thread_id, namespace, checkpoint_id)).fetchone()
+        found = rows_of(cursor, GET, (thread_id, namespace, checkpoint_id))
     else:
-        found = cursor.execute(GET_LATEST, (thread_id, namespace)).fetchone()
-    if found is None:
+        found = rows_of(cursor, GET_LATEST, (thread_id, namespace))
+    if not found:
         return None
-    place = Place(thread_id, namespace, found[0])
-    return place, found[1:], cursor.execute(GET_WRITES, place).fetchall()
+    place = Place(thread_id, namespace, found[0][0])
+    writes = rows_of(cursor, GET_WRITES, place) if is_text(place.checkpoint_id) else []
+    return place, found[0][1:], writes
 
 
 def select(

@@ -71,3 +71,20 @@ def test_a_channel_that_was_never_written() -> None:
     """SV-63, DC-10: is counted, and needs nothing."""
     found = thread(("1", None, "", ""), ("2", "1", "c", ""))
     assert still_needed({"1"}, "2", found.get) == set()
+
+
+@pytest.mark.parametrize("parents", [("1", "2", "3"), ("2", "3", "1"), ("3", "1", "2")])
+def test_a_circle_of_parents(parents: tuple[str, str, str]) -> None:
+    """SV-63: there is none, unless somebody has edited the store; then it has an end all the
+    same."""
+    circle = thread(*((id, parent, "a", "") for id, parent in zip("123", parents)))
+    assert still_needed("12", "3", circle.get) <= {"1", "2"}
+
+
+@pytest.mark.parametrize("counted", [5, "a", ["a"], None, {}])
+def test_counters_that_are_none(counted: Any) -> None:
+    """SV-63: nothing is concluded from them."""
+    made = thread(("1", None, "", ""), ("2", "1", "", ""))
+    metadata: Any = made["2"].metadata
+    metadata[COUNTERS] = counted
+    assert still_needed("1", "2", made.get) == set()

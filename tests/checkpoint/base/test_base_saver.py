@@ -7,6 +7,7 @@ from ormsgpack import Ext, packb
 
 from minigraph.checkpoint.base.records import CheckpointTuple, empty_checkpoint
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
+from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.checkpoint.serde.jsonplus import InvalidModuleError, JsonPlusSerializer
 from minigraph.types import RunnableConfig
 
@@ -99,3 +100,8 @@ def test_the_default_serializer_is_safe() -> None:
 def test_a_given_serializer_is_used() -> None:
     serde = JsonPlusSerializer(allowed_msgpack_modules=True)
     assert BaseCheckpointSaver(serde=serde).serde is serde
+
+
+def test_there_is_nothing_to_configure() -> None:
+    """SV-01: as in the reference, for frameworks that ask everything they are given."""
+    assert BaseCheckpointSaver().config_specs == InMemorySaver().config_specs == []

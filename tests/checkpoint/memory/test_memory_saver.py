@@ -144,6 +144,51 @@ def test_it_can_stand_in_a_with_block(saver: InMemorySaver) -> None:
     assert saver.get(at()) == checkpoint(1)
 
 
+def test_what_cannot_be_stored_after_a_removal_is_named(saver: InMemorySaver) -> None:
+    """SV-20: also where it is stored for a reason of the saver's own."""
+    put(saver, 1, values={"a": 1, "b": 1})
+    saver.prune(["t"], strategy="delete")
+    made = checkpoint(2, {"a": 1, "b": object()}, {"a": 1, "b": 1})
+    with pytest.raises(TypeError, match="object` cannot be stored") as caught:
+        saver.put(at(1), made, {}, {"a": 2})
+    assert caught.value.__notes__ == ["This happened while storing channel 'b' of thread 't'."]
+    assert saver.storage == saver.blobs == saver.writes == {}
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_what_was_never_stored_stays_so(saver: InMemorySaver, removed: bool) -> None:
+    """SV-21: while the parent is there, or there is none, `new_versions` decides alone."""
+    put(saver, 1, values={"a": 1})
+    if removed:
+        put(saver, 1, thread="gone")
+        saver.delete_thread("gone")
+    saver.put(at(1), checkpoint(2, {"a": 1, "b": 2}, {"a": 1, "b": 2}), {}, {})
+    saver.put(at(thread="u"), checkpoint(2, {"b": 2}, {"b": 2}), {}, {})
+    for config, values in ((at(2), {"a": 1}), (at(2, thread="u"), {})):
+        found = saver.get(config)
+        assert found
+        assert found["channel_values"] == values
+
+
+def test_a_copy_that_would_change_what_stays_is_refused(saver: InMemorySaver) -> None:
+    """SV-61, SV-20: a version is the name of one value. Nothing is copied then."""
+    put(saver, 1, values={"x": "source"}, versions={"x": 7})
+    put(saver, 2, values={"x": "target", "y": 1}, versions={"x": 7, "y": 7}, thread="u")
+    saver.put_writes(at(1, thread="u"), [("x", 1)], "task")
+    before = copy.deepcopy((saver.storage, saver.blobs, saver.writes))
+    with pytest.raises(
+        ValueError, match=r"'t' cannot be copied into 'u'.*version 7 of channel 'x'"
+    ):
+        saver.copy_thread("t", "u")
+    assert (saver.storage, saver.blobs, saver.writes) == before
+    put(saver, 1, values={"x": "target"}, versions={"x": 7})
+    saver.copy_thread("t", "u")  # of the same value
+    assert [found.metadata["step"] for found in saver.list(at(thread="u"))] == [2, 1]
+    put(saver, 2, values={"x": "source"}, versions={"x": 7})
+    saver.copy_thread("t", "u")  # and here it is replaced
+    assert saver.get(at(2, thread="u")) == saver.get(at(2))
+
+
 def test_versions_are_text(saver: InMemorySaver) -> None:
     """CP-04: and may follow a number."""
     first = saver.get_next_version(None, None)

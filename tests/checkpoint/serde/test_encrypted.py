@@ -81,6 +81,70 @@ def test_a_serializer_of_ones_own() -> None:
     assert serializer.loads_typed(serializer.dumps_typed({1})) == {1}
 
 
+class Plus(Xor):
+    """A cipher whose name has a plus in it."""
+
+    def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
+        return "aes+hmac", super().encrypt(plaintext)[1]
+
+    def decrypt(self, ciphername: str, ciphertext: bytes) -> bytes:
+        assert ciphername == "aes+hmac"
+        return super().decrypt("xor", ciphertext)
+
+
+def test_a_plus_in_the_name_of_a_cipher() -> None:
+    """SD-30, SD-31: the first plus is the one between tag and name, as in the reference."""
+    serializer = EncryptedSerializer(Plus())
+    assert serializer.dumps_typed([1]) == ("msgpack+aes+hmac", b"\x90\x00")
+    assert serializer.loads_typed(("msgpack+aes+hmac", b"\x90\x00")) == [1]
+
+
+def test_a_plus_in_the_inner_tag(serializer: EncryptedSerializer) -> None:
+    """SD-30: of a serializer that encrypts as well. It is written down differently."""
+
+    class Tagged:
+        def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+            return "100%2B+%", obj
+
+        def loads_typed(self, data: tuple[str, bytes]) -> Any:
+            assert data[0] == "100%2B+%"
+            return data[1]
+
+    for outer in (EncryptedSerializer(Plus(), serializer), EncryptedSerializer(Plus(), Tagged())):
+        tag, content = outer.dumps_typed(b"x")
+        assert tag in ("bytes%2Baes+aes+hmac", "100%252B%2B%25+aes+hmac")
+        assert outer.loads_typed((tag, content)) == b"x"
+    twice = EncryptedSerializer.from_pycryptodome_aes(serializer, key=b"another key....!")
+    assert twice.loads_typed(twice.dumps_typed({"a": 1})) == {"a": 1}
+
+
+class Mine(EncryptedSerializer):
+    """A subclass with another constructor, and something of its own."""
+
+    def __init__(self, note: str) -> None:
+        super().__init__(Xor())
+        self.note = note
+
+
+def test_a_wider_copy_of_a_subclass() -> None:
+    """SD-25: it is a copy, and no constructor is asked."""
+    serializer = Mine("kept")
+    wider = serializer.with_msgpack_allowlist([Note])
+    assert (type(wider), wider.note, wider.cipher) == (Mine, "kept", serializer.cipher)
+    assert wider.loads_typed(wider.dumps_typed(Note("a"))) == Note("a")
+    with pytest.raises(TypeError, match="Note"):
+        serializer.dumps_typed(Note("a"))
+    assert wider.with_msgpack_allowlist([Note]) is wider
+
+
+@pytest.mark.parametrize("tag", [None, 5, b"msgpack+aes", "", "+", "+aes"])
+@pytest.mark.parametrize("content", [None, 5, "text", b""])
+def test_what_a_column_may_hold(tag: Any, content: Any, serializer: EncryptedSerializer) -> None:
+    """SD-14: somebody else may have put anything there."""
+    with pytest.raises(UnreadableError):
+        serializer.loads_typed((tag, content))
+
+
 # --------------------------------------------------------------- what is not believed
 
 

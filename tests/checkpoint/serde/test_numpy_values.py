@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import time
 from typing import Any
 
 import pytest
+from ormsgpack import Ext, packb
 
 from minigraph.checkpoint.serde.base import UnreadableError
 from minigraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -69,6 +71,16 @@ def test_each_package_reads_the_others_arrays(case: str) -> None:
     array = ARRAYS[case]()
     assert (STRICT.loads_typed(theirs.dumps_typed(array)) == array).all()
     assert (theirs.loads_typed(STRICT.dumps_typed(array)) == array).all()
+
+
+@pytest.mark.parametrize("shape", [[2**62] * 100_000, [2**64 - 1], [-1], ["x"], [1] * 65, 5])
+def test_a_shape_that_cannot_be(shape: Any) -> None:
+    """SD-14: is refused at once; the product of a hundred thousand numbers takes its time."""
+    started = time.process_time()
+    data = packb(Ext(6, packb(["<i8", shape, "C", b"\0" * 8])))
+    with pytest.raises(UnreadableError, match=r"`numpy.ndarray` cannot be built"):
+        STRICT.loads_typed(("msgpack", data))
+    assert time.process_time() - started < 2
 
 
 def test_lenient_reading_gives_the_parts(monkeypatch: pytest.MonkeyPatch) -> None:

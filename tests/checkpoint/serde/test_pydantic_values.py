@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import warnings
 from typing import Any
 
@@ -11,6 +13,7 @@ from minigraph.checkpoint.serde.extensions import model_together, take_apart
 from minigraph.checkpoint.serde.jsonplus import InvalidModuleError, JsonPlusSerializer
 
 pydantic = pytest.importorskip("pydantic")
+importlib.import_module("pydantic.dataclasses")
 
 ALL = JsonPlusSerializer(allowed_msgpack_modules=True)
 
@@ -163,3 +166,102 @@ def test_crafted_models_are_refused(cls: Any, stored: Any, rest: Any) -> None:
     """SD-22: data sets what the class has, and nothing else."""
     with pytest.raises(TypeError):
         model_together(cls, stored, rest)
+
+
+# --------------------------------------------------------- models that are not as they should be
+
+
+class Lazy(pydantic.BaseModel):
+    x: int
+    y: int = 0
+    _count: int = pydantic.PrivateAttr(3)
+    _unset: int
+
+    @functools.cached_property
+    def slow(self) -> list[int]:
+        return [self.x]
+
+
+def with_a_cache() -> Any:
+    model = Lazy(x=1)
+    model.slow.append(9)
+    return model
+
+
+def without(name: str) -> Any:
+    model = Lazy(x=1)
+    delattr(model, name)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("make", "fields", "private", "fields_set"),
+    [
+        (lambda: Lazy(x=1), {"x": 1, "y": 0}, {"_count": 3}, {"x"}),
+        (lambda: Lazy.model_construct(y=1), {"y": 1}, {"_count": 3}, {"y"}),
+        (lambda: Lazy.model_construct(x="no number"), {"x": "no number", "y": 0}, {"_count": 3},
+         {"x"}),
+        (with_a_cache, {"x": 1, "y": 0, "slow": [1, 9]}, {"_count": 3}, {"x"}),
+        (lambda: without("y"), {"x": 1}, {"_count": 3}, {"x"}),
+        (lambda: without("_count"), {"x": 1, "y": 0}, {}, {"x"}),
+        (lambda: Lazy.model_construct({"x", "y"}, x=1), {"x": 1, "y": 0}, {"_count": 3},
+         {"x", "y"}),
+    ],
+)  # fmt: skip
+def test_what_a_model_holds_comes_back(
+    make: Any, fields: Any, private: Any, fields_set: Any
+) -> None:
+    """SD-12: also what it lacks, and what it keeps besides."""
+    for serializer in (JsonPlusSerializer(), ALL):
+        again = round_trip([make()], serializer)[0]
+        assert type(again) is Lazy
+        assert again.__dict__ == fields
+        assert {key: getattr(again, key) for key in private} == private
+        assert hasattr(again, "_count") is ("_count" in private)
+        assert not hasattr(again, "_unset")
+        assert again.model_fields_set == fields_set
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Lazy.model_construct({"x", "zz"}, x=1),
+        lambda: Lazy.model_validate({"x": 1, "zz": 2}, extra="allow"),
+        lambda: Inner.model_construct({"zz"}, n=1),
+    ],
+)
+def test_a_model_that_says_what_cannot_be_is_refused(make: Any) -> None:
+    """SD-14: nobody would believe it when it is read."""
+    with pytest.raises(TypeError, match=r"it says that \{'zz'\} were set, which are no fields"):
+        ALL.dumps_typed(make())
+
+
+class Stubborn(pydantic.BaseModel):
+    """What makes an instance of it says no."""
+
+    x: int
+
+    def __new__(cls, **fields: Any) -> Any:
+        if not fields:
+            raise ValueError("nothing")
+        return super().__new__(cls)
+
+
+def test_a_model_is_built_past_its_constructor() -> None:
+    """SD-12."""
+    assert round_trip(Stubborn(x=1)) == Stubborn(x=1)
+
+
+@pydantic.dataclasses.dataclass
+class Record:
+    n: int
+    tags: list[int] = pydantic.Field(default_factory=list)
+
+
+def test_a_dataclass_of_pydantics() -> None:
+    """SD-12: what it holds may have become something that it would not take."""
+    record = Record(n=1)
+    record.n = "text"  # type: ignore[assignment]
+    again = round_trip(record)
+    assert type(again) is Record
+    assert vars(again) == {"n": "text", "tags": []}

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ormsgpack import Ext, packb
 
 from minigraph.checkpoint.serde.base import UnreadableError
+from minigraph.checkpoint.serde.extensions import SAFE
 from minigraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from minigraph.checkpoint.serde.unpacking import Unpacker, nesting
 
@@ -26,10 +27,12 @@ class Known:
 
 @dataclasses.dataclass
 class Forbidden:
+    """Tells that there was one when it is gone; no constructor would tell, as none is called."""
+
     x: Any = None
 
-    def __post_init__(self) -> None:
-        BUILT.append(self.x)
+    def __del__(self) -> None:
+        BUILT.append(1)
 
 
 OPEN = JsonPlusSerializer(allowed_msgpack_modules=True)
@@ -121,6 +124,13 @@ VALUES = [
 ]
 
 
+def test_what_is_forbidden_would_tell() -> None:
+    """The helper of these tests: it must be able to fail."""
+    BUILT.clear()
+    OPEN.loads_typed(("msgpack", VALUES[1]))
+    assert BUILT
+
+
 @settings(max_examples=300, deadline=None)
 @given(
     st.sampled_from(VALUES),
@@ -168,6 +178,9 @@ BOMBS = {
     "long number": extension(1, packb(["builtins", "int", ["9" * 1_000_000, 10]])),
     "long array": extension(6, packb(["<f8", [10**6, 10**6], "C", b""])),
     "objects in an array": extension(6, packb(["|O", [1], "C", b"\x01" * 8])),
+    "a number for a decimal": extension(
+        0, packb(["decimal", "Decimal", Ext(1, packb(["builtins", "int", ["f" * 4_000_000, 16]]))])
+    ),
     "a path to a file": extension(0, packb(["zoneinfo", "ZoneInfo", "../../../etc/passwd"])),
     "a printing pattern": extension(1, packb(["re", "compile", ["a", 128]])),
     "an unhashable key": b"\x81\x81\x01\x01\x01",
@@ -189,6 +202,38 @@ def test_bombs(bomb: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert peak < 550 * len(BOMBS[bomb]) + 1_000_000  # each extension around it has a copy
     assert time.perf_counter() - started < 20
     assert capfd.readouterr() == ("", "")
+
+
+PARTS = {
+    "a number": Ext(1, packb(["builtins", "int", ["f" * 600_000, 16]])),
+    "digits": "9" * 100_000,
+    "underscores": "1_" * 100_000 + "1",
+    "colons": "1:" * 100_000,
+    "dots": "1." * 100_000,
+    "a prefix": "1.1.1.1/" + "9" * 100_000,
+    "spaces": " " * 100_000,
+    "steps": "a/" * 100_000,
+    "bytes": b"9" * 100_000,
+    "ones": [1] * 100_000,
+    "pairs": [["a", "b"]] * 10_000,
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_no_safe_type_takes_long(part: str) -> None:
+    """SD-14: none of them takes the square of what it is given in time, not even to refuse it.
+    (Patterns are compiled; a long one takes a while.)"""
+    slow = []
+    for address in SAFE.keys() - {("re", "compile")}:
+        started = time.process_time()
+        for code, parts in ((0, PARTS[part]), (1, [PARTS[part]]), (1, [PARTS[part], 16])):
+            try:
+                READERS[0].loads_typed(("msgpack", extension(code, packb([*address, parts]))))
+            except UnreadableError:
+                pass
+        if time.process_time() - started > 2:
+            slow.append(address)
+    assert slow == []
 
 
 def test_depth_is_bounded_inside_of_extensions() -> None:

@@ -201,6 +201,62 @@ def test_everything_is_closed() -> None:
         time.sleep(0.001)
 
 
+def test_closing_twice_is_fine() -> None:
+    """SV-31: in the block and at its end, one after the other and at once."""
+
+    async def main() -> None:
+        async with AsyncSqliteSaver.from_conn_string(":memory:") as saver:
+            await put(saver, 1)
+            await saver.aclose()
+            await saver.aclose()
+        async with AsyncSqliteSaver.from_conn_string(":memory:") as saver:
+            await asyncio.gather(saver.aclose(), put(saver, 1), saver.aclose(),
+                                 return_exceptions=True)  # fmt: skip
+
+    asyncio.run(main())
+
+
+ASYNC: dict[str, Callable[[AsyncSqliteSaver], Any]] = {
+    "aget": lambda saver: saver.aget(CONFIG),
+    "aget_tuple": lambda saver: saver.aget_tuple(CONFIG),
+    "alist": lambda saver: anext(saver.alist(CONFIG)),
+    "aput": lambda saver: put(saver, 1),
+    "aput_writes": lambda saver: saver.aput_writes(
+        {"configurable": {"thread_id": "t", "checkpoint_id": "1"}}, [("x", 1)], "task"
+    ),
+    "astore": lambda saver: saver.astore([]),
+    "adelete_thread": lambda saver: saver.adelete_thread("t"),
+    "adelete_for_runs": lambda saver: saver.adelete_for_runs(["r"]),
+    "acopy_thread": lambda saver: saver.acopy_thread("t", "u"),
+    "aprune": lambda saver: saver.aprune(["t"]),
+    "setup": lambda saver: saver.setup(),
+}
+
+
+@pytest.mark.parametrize("call", ASYNC.values(), ids=ASYNC)
+def test_use_after_closing(call: Callable[[AsyncSqliteSaver], Any], tmp_path: Path) -> None:
+    """SV-31: the error is that of sync code, with the file and what to do."""
+    path = str(tmp_path / "threads.db")
+
+    async def main() -> str:
+        async with AsyncSqliteSaver.from_conn_string(path) as saver:
+            await put(saver, 1)
+        with pytest.raises(sqlite3.ProgrammingError) as caught:
+            await call(saver)
+        return str(caught.value)
+
+    told = asyncio.run(main())
+    assert told == (
+        f"SQLite database {path!r}: Cannot operate on a closed database. "
+        "Use a saver inside of its with-block."
+    )
+    with SqliteSaver.from_conn_string(path) as saver:
+        pass
+    with pytest.raises(sqlite3.ProgrammingError) as caught:
+        saver.get_tuple(CONFIG)
+    assert str(caught.value) == told
+
+
 def test_an_error_says_what_it_says_in_sync_code(tmp_path: Path) -> None:
     """SV-31."""
 

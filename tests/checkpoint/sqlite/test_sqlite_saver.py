@@ -19,9 +19,11 @@ from typing_extensions import TypedDict
 from minigraph.checkpoint.base.records import Checkpoint
 from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.checkpoint.serde.base import UnreadableError
+from minigraph.checkpoint.serde.encrypted import EncryptedSerializer
 from minigraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from minigraph.checkpoint.sqlite import SqliteSaver
 from minigraph.checkpoint.sqlite import saver as statements
+from minigraph.checkpoint.sqlite.database import connect
 from minigraph.graph import END, START, StateGraph
 from minigraph.types import RunnableConfig
 
@@ -268,6 +270,13 @@ def test_a_serializer_of_ones_own(path: str) -> None:
     [
         ("checkpoint", b"\xc1", "damaged", "checkpoint '{id}'"),
         ("checkpoint", b"\x01", "no checkpoint", "checkpoint '{id}'"),
+        ("checkpoint", b"\x81\xaechannel_values\x05", "no checkpoint", "checkpoint '{id}'"),
+        (
+            "checkpoint",
+            b"\x82\xaechannel_values\x80\xb0channel_versions\x05",
+            "no checkpoint",
+            "checkpoint '{id}'",
+        ),
         ("checkpoint", None, "no checkpoint", "checkpoint '{id}'"),
         ("type", "unheard of", "Unknown serialization type: 'unheard of'", "checkpoint '{id}'"),
         ("metadata", b'{"step": ', "metadata is damaged: Expecting", "metadata of '{id}'"),
@@ -304,6 +313,149 @@ def test_a_damaged_row(
     assert steps(saver, at()) == [2]
 
 
+DAMAGED: dict[str, tuple[str, str]] = {
+    "metadata is a number": ("metadata = 5", "metadata is damaged: it is a int"),
+    "a fraction": ("metadata = 2.5", "metadata is damaged: it is a float"),
+    "deep metadata": (f"metadata = '{'[' * 100_000}'", "metadata is damaged: maximum recursion"),
+    "deep in metadata": (
+        f"""metadata = '{{"a": {"[" * 50_000}1{"]" * 50_000}}}'""",
+        "metadata is damaged: maximum recursion",
+    ),
+    "metadata is no text": ("metadata = CAST(X'7B22FF22' AS TEXT)", "metadata is damaged: 'utf-8'"),
+    "in a string of it": (
+        "metadata = CAST(X'7B2261223A2022FF227D' AS TEXT)",
+        "metadata is damaged: 'utf-8'",
+    ),
+    "no tag": ("type = NULL", "Unknown serialization type: None|is not encrypted"),
+    "a tag in bytes": ("type = X'00'", "Unknown serialization type|is not encrypted"),
+    "a tag that is no text": (
+        "type = CAST(X'FF' AS TEXT)",
+        "Unknown serialization type|is not encrypted",
+    ),
+    "content is a number": ("checkpoint = 5", "expected bytes, found int|cannot be decrypted"),
+    "content is text": ("checkpoint = 'abc'", "expected bytes, found str|cannot be decrypted"),
+    "parent in bytes": ("parent_checkpoint_id = X'00FF'", r"b'\\x00\\xff' should be text"),
+    "parent is no text": (
+        "parent_checkpoint_id = CAST(X'FF' AS TEXT)",
+        r"'\\udcff' should be text in UTF-8",
+    ),
+}
+DAMAGED_WRITES: dict[str, tuple[str, str]] = {
+    "a huge bytearray": ("type = 'bytearray', value = 3000000000", "expected bytes, found int"),
+    "a text bytearray": ("type = 'bytearray', value = 'text'", "expected bytes, found str"),
+    "bytes are a number": ("type = 'bytes', value = 5", "expected bytes, found int"),
+    "bytes are text": ("type = 'bytes', value = 'text'", "expected bytes, found str"),
+    "bytes are nothing": ("type = 'bytes', value = NULL", "expected bytes, found NoneType"),
+    "no value": ("value = NULL", "expected bytes, found NoneType|cannot be decrypted"),
+    "no tag": ("type = NULL", "Unknown serialization type: None|is not encrypted"),
+    "channel in bytes": ("channel = X'FF'", r"b'\\xff' should be text in UTF-8"),
+    "channel is no text": ("channel = CAST(X'FF' AS TEXT)", r"'\\udcff' should be text in UTF-8"),
+    "task is no text": ("task_id = CAST(X'FF' AS TEXT)", r"'\\udcff' should be text in UTF-8"),
+    "task in bytes": ("task_id = X'FF'", r"b'\\xff' should be text in UTF-8"),
+}
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+@pytest.mark.parametrize(
+    ("table", "case"),
+    [*(("checkpoints", case) for case in DAMAGED), *(("writes", case) for case in DAMAGED_WRITES)],
+)
+def test_what_somebody_else_has_put_into_a_row(
+    path: str, table: str, case: str, encrypted: bool
+) -> None:
+    """SV-31, SD-14: one kind of error, with row and file; and it disturbs nobody else."""
+    change, expected = (DAMAGED if table == "checkpoints" else DAMAGED_WRITES)[case]
+    if encrypted:
+        pytest.importorskip("Crypto")
+        expected += "|is not encrypted|cannot be decrypted"
+    serde = EncryptedSerializer.from_pycryptodome_aes(key=b"k" * 16) if encrypted else None
+    conn = connect(path)
+    saver = SqliteSaver(conn, serde=serde)
+    for n in (1, 2, 3):
+        put(saver, n, run_id=f"r{n}")
+        saver.put_writes(at(n), [("x", b"abc")], "task")
+    put(saver, 1, thread="healthy", run_id="r1")
+    put(saver, 2, thread="healthy", run_id="r2")
+    with saver.cursor() as cursor:
+        cursor.execute(
+            f"UPDATE {table} SET {change} WHERE thread_id = 't' AND checkpoint_id = ?", (number(2),)
+        )
+    for call in (lambda: saver.get_tuple(at(2)), lambda: [*saver.list(at())]):
+        with pytest.raises(UnreadableError, match=expected) as caught:
+            call()
+        assert caught.value.__notes__[1] == f"The row is ('t', '', {number(2)!r}) in {path!r}."
+    assert steps(saver, at(), limit=1) == [3]
+    assert steps(saver, at(1)) == [1]
+    assert steps(saver, at(), filter={"step": 3}, limit=1) == [3]
+    assert steps(saver, at(thread="healthy"), filter={"run_id": "r2"}) == [2]
+    saver.delete_for_runs(["r1"])
+    assert steps(saver, at(thread="healthy")) == [2]
+    saver.copy_thread("t", "copy")
+    saver.prune(["t", "copy", "healthy"])
+    assert steps(saver) == [3, 3, 2]
+    conn.close()
+
+
+KEYS = ["CAST(X'FF' AS TEXT)", "X'00FF'", "CAST(X'30FF' AS TEXT)"]
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("column", ["thread_id", "checkpoint_ns", "checkpoint_id"])
+def test_a_damaged_key(saver: SqliteSaver, path: str, column: str, key: str) -> None:
+    """SV-31: a row that nobody can ask for is named, and disturbs no other."""
+    for n in (1, 2, 3):
+        put(saver, n, run_id=f"r{n}")
+    put(saver, 1, thread="healthy", run_id="r1")
+    with saver.cursor() as cursor:
+        cursor.execute(f"UPDATE checkpoints SET {column} = {key} WHERE checkpoint_id = ?",
+                       (number(2),))  # fmt: skip
+    with pytest.raises(UnreadableError, match="should be text in UTF-8") as caught:
+        [*saver.list(None)]
+    assert f"in {path!r}." in caught.value.__notes__[1]
+    assert steps(saver, at(thread="healthy")) == [1]
+    assert steps(saver, at(1)) == [1]
+    saver.delete_for_runs(["r1", "r2"])
+    assert steps(saver, at(3)) == [3]
+    assert steps(saver, at(thread="healthy")) == []
+    put(saver, 4)
+    saver.prune(["t"])
+    assert steps(saver, at(4)) == [4]
+    assert steps(saver, at(3)) == []
+    saver.delete_thread("t")
+    left = [] if column != "thread_id" else [1]
+    assert [n for (n,) in rows(saver, "SELECT count(*) FROM checkpoints") if n] == left
+
+
+def test_the_latest_has_a_damaged_key(saver: SqliteSaver) -> None:
+    """SV-31: whoever asks for the latest is told; the others can be asked for."""
+    put(saver, 1)
+    put(saver, 2)
+    with saver.cursor() as cursor:
+        cursor.execute("UPDATE checkpoints SET checkpoint_id = CAST(X'FF' AS TEXT) WHERE rowid = 2")
+    with pytest.raises(UnreadableError, match=r"'\\udcff' should be text in UTF-8"):
+        saver.get_tuple(at())
+    assert steps(saver, at(1)) == [1]
+    saver.prune(["t"])
+    assert steps(saver, at(1)) == [1]
+
+
+def test_a_connection_that_reads_text_differently(path: str) -> None:
+    """SV-36: its owner's settings are for its owner, and are there again afterwards."""
+    conn = sqlite3.connect(path, check_same_thread=False)
+    conn.text_factory = bytes
+    saver = SqliteSaver(conn)
+    put(saver, 1, run_id="r")
+    saver.put_writes(at(1), [("x", 1)], "task")
+    (found,) = saver.list(None)
+    assert found.config == at(1)
+    assert found.pending_writes == [("task", "x", 1)]
+    assert conn.text_factory is bytes
+    assert conn.execute("SELECT thread_id FROM checkpoints").fetchall() == [(b"t",)]
+    saver.delete_for_runs(["r"])
+    assert steps(saver) == []
+    conn.close()
+
+
 def test_damaged_metadata_does_not_keep_runs_from_being_deleted(saver: SqliteSaver) -> None:
     """SV-60."""
     put(saver, 1, run_id="r")
@@ -312,6 +464,38 @@ def test_damaged_metadata_does_not_keep_runs_from_being_deleted(saver: SqliteSav
         cursor.execute("UPDATE checkpoints SET metadata = X'FF' WHERE thread_id = 't'")
     saver.delete_for_runs(["r"])
     assert rows(saver, "SELECT thread_id FROM checkpoints") == [("t",)]
+
+
+@pytest.mark.parametrize("run_id", [[1], {"r": 1}, 5, None, True])
+def test_a_run_id_that_is_no_text(saver: SqliteSaver, run_id: Any) -> None:
+    """SV-60: is nobody's, and disturbs nobody."""
+    put(saver, 1, run_id=run_id)
+    put(saver, 2, run_id="r")
+    saver.delete_for_runs(["r", "5", "None", "True"])
+    assert steps(saver) == [1]
+
+
+def test_what_is_needed_cannot_be_told(saver: SqliteSaver, path: str) -> None:
+    """SV-63: then nothing is removed there, and that is an error; elsewhere all is done."""
+    counted = {"counters_since_delta_snapshot": {"d": [1, 1]}}
+    for thread in ("t", "u", "v"):
+        for n in (1, 2, 3):
+            put(saver, n, thread=thread, run_id=f"r{n}", **(counted if thread == "t" else {}))
+    with saver.cursor() as cursor:
+        cursor.execute(
+            "UPDATE checkpoints SET checkpoint = X'C1' WHERE thread_id = 't' AND checkpoint_id = ?",
+            (number(3),),
+        )
+    calls: list[Callable[[], None]] = [
+        lambda: saver.delete_for_runs(["r1"]),
+        lambda: saver.prune(["t", "u", "v"]),
+    ]
+    for call in calls:
+        with pytest.raises(UnreadableError, match="damaged") as caught:
+            call()
+        assert caught.value.__notes__[1] == f"The row is ('t', '', {number(3)!r}) in {path!r}."
+    left = rows(saver, "SELECT thread_id, count(*) FROM checkpoints GROUP BY 1 ORDER BY 1")
+    assert left == [("t", 3), ("u", 1), ("v", 1)]
 
 
 # ------------------------------------------------------------------------- lists
