@@ -334,7 +334,8 @@ class Job:
 class Background(Storage):
     """Stores in order, on a thread of its own; what has come together meanwhile in one go."""
 
-    def __init__(self, saver: Saver) -> None:
+    def __init__(self, saver: Saver, inner: Inner | None = None) -> None:
+        self.inner = inner
         self.saver: Any = saver
         self.store = Storage(saver)
         self.in_halves = in_halves(saver)
@@ -399,6 +400,11 @@ class Background(Storage):
             while self.working:
                 self.changed.wait()
 
+    def flush(self) -> None:
+        # Who reads the run around an inner one may leave, and nobody waits for its thread then.
+        if self.inner is not None:
+            self.drain()
+
     def raise_problem(self) -> None:
         if self.problem is not None:
             raise self.problem
@@ -441,7 +447,7 @@ def storage(saver: Saver | None, mode: Durability | None, inner: Inner | None = 
         return Storage(saver)
     if mode == "sync":
         return Together(saver) if in_halves(saver) else Storage(saver)
-    return Background(saver)
+    return Background(saver, inner)
 
 
 # ---------------------------------------------------------------- for the async driver
