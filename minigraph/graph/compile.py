@@ -188,6 +188,8 @@ def nodes_of(declared: Declaration) -> dict[str, PregelNode]:
     keys = frozenset(declared.channels)
     for name, spec in declared.nodes.items():
         selection, mapper = reading.of(spec.input_schema)
+        if spec.function.graph is not None:
+            mapper = None  # a graph takes of a dict what it knows, and makes its own objects (SB-10)
         nodes[name] = PregelNode(
             name=name,
             triggers=tuple(triggers[name]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -533,3 +534,21 @@ def test_a_command_starts_a_state_with_keys_and_no_other() -> None:
     root = StateGraph(int).add_node("a", lambda n: n).add_edge(START, "a").compile()
     with pytest.raises(EmptyInputError, match="a state that is a single value needs an input"):
         root.invoke(Command(update=1))
+
+
+class Other(TypedDict):
+    other: int
+
+
+@dataclasses.dataclass
+class AnObject:
+    last: int = 0
+
+
+@pytest.mark.parametrize("schema", [AnObject, State])
+def test_a_graph_as_a_node_takes_what_it_knows(schema: Any) -> None:
+    """SB-10: of a state that shares no key with it, nothing; also where that is an object."""
+    inner = StateGraph(Other).add_node("a", lambda state: {"other": 1}).add_edge(START, "a")
+    builder = StateGraph(schema).add_node("inner", inner.compile()).add_edge(START, "inner")
+    key = "last" if schema is AnObject else "x"
+    assert builder.compile().invoke({key: 4})[key] == 4
