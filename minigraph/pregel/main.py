@@ -282,16 +282,7 @@ class Pregel(Graph):
             namespace: only the graph at this place, as ``"node"`` or ``"node|node in it"``.
             recurse: also the graphs in these graphs; their names are joined by ``|``.
         """
-        for name, graph in graphs_in(self.layout).items():
-            if not isinstance(graph, Pregel):
-                continue
-            if namespace is None or namespace == name:
-                yield name, graph
-            if recurse and graph is not self:
-                rest = None if namespace is None else namespace.removeprefix(f"{name}|")
-                if rest is None or rest != namespace:
-                    for inner, found in graph.get_subgraphs(namespace=rest, recurse=True):
-                        yield f"{name}|{inner}", found
+        return inner_graphs(self, namespace, recurse, (self,))
 
     async def aget_subgraphs(
         self, *, namespace: str | None = None, recurse: bool = False
@@ -779,6 +770,26 @@ class Pregel(Graph):
             return Address(graph.layout, inner, standing(graph, config), environment)
         # Nobody inside is meant, so it is this graph that stands there: its caller may ask itself.
         return Address(self.layout, saver, config, environment)
+
+
+def inner_graphs(
+    graph: Pregel, namespace: str | None, recurse: bool, around: tuple[Pregel, ...]
+) -> Iterator[tuple[str, Pregel]]:
+    """The graphs in a graph's nodes, by their names; see `Pregel.get_subgraphs`.
+
+    `around` are the graphs that lead here. One that is in itself is not looked into again, unless a
+    namespace leads there.
+    """
+    for name, inner in graphs_in(graph.layout).items():
+        if not isinstance(inner, Pregel):
+            continue
+        if namespace is None or namespace == name:
+            yield name, inner
+        rest = None if namespace is None else namespace.removeprefix(f"{name}|")
+        leads_there = inner not in around if namespace is None else rest != namespace
+        if recurse and leads_there:
+            for below, found in inner_graphs(inner, rest, recurse, (*around, inner)):
+                yield f"{name}|{below}", found
 
 
 class Address(NamedTuple):

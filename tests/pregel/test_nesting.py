@@ -1585,3 +1585,37 @@ def test_a_new_turn_after_a_replay(way: Any, saver: Any) -> None:
     second = [state for state in way.history(graph, CONFIG) if state.next == ("call",)][1]
     assert way.invoke(graph, None, second.config)["values"] == ["x", 1, "x", 3]
     assert way.invoke(graph, {"values": []}, CONFIG)["values"] == ["x", 1, "x", 3, "x", 5]
+
+
+class Depth(TypedDict):
+    n: int
+
+
+def even(state: Depth) -> Any:
+    return {"n": odd_graph.invoke({"n": state["n"] - 1})["n"] if state["n"] else interrupt("n?")}
+
+
+def odd(state: Depth) -> Any:
+    return {"n": even_graph.invoke({"n": state["n"] - 1})["n"]}
+
+
+even_graph = StateGraph(Depth).add_node(even).add_edge(START, "even").compile()
+odd_graph = StateGraph(Depth).add_node(odd).add_edge(START, "odd").compile()
+
+
+def test_graphs_that_call_each_other() -> None:
+    """SB-16, SB-34: they are listed once on each way, and found as deep as somebody asks."""
+    graph = even_graph.builder.compile(checkpointer=InMemorySaver())
+    graph.invoke({"n": 4}, CONFIG)
+    assert [name for name, _ in graph.get_subgraphs(recurse=True)] == [
+        "even",
+        "even|odd",
+        "even|odd|even",
+    ]
+    deep = dict(graph.get_subgraphs(namespace="even|odd|even|odd", recurse=True))
+    assert [*deep.values()] == [even_graph]
+    snapshot = graph.get_state(CONFIG, subgraphs=True)
+    for _ in range(4):
+        snapshot = snapshot.tasks[0].state
+    assert (snapshot.next, [each.value for each in snapshot.interrupts]) == (("even",), ["n?"])
+    assert graph.invoke(Command(resume=7), CONFIG) == {"n": 7}
