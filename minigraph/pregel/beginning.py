@@ -15,6 +15,7 @@ from minigraph.config import at_checkpoint, located
 from minigraph.constants import INPUT, INTERRUPT, NO_WRITES, NULL_TASK_ID, RESUME, ROOT
 from minigraph.errors import EmptyInputError, UnknownInterruptError
 from minigraph.pregel.effects import NOTHING, Advance, Effect, Listing, Load, SaveWrites, Warn
+from minigraph.pregel.identity import interrupt_id
 from minigraph.pregel.interrupts import (
     LooseAnswer,
     Origin,
@@ -24,7 +25,7 @@ from minigraph.pregel.interrupts import (
     is_map_of_answers,
 )
 from minigraph.pregel.io import command_writes, input_writes
-from minigraph.pregel.live import Changes, hydrate
+from minigraph.pregel.live import Changes, glimpse, hydrate
 from minigraph.pregel.migrate import migrated
 from minigraph.pregel.node import Write
 from minigraph.pregel.pending import (
@@ -38,7 +39,7 @@ from minigraph.pregel.pending import (
     stored_errors,
     stored_questions,
 )
-from minigraph.pregel.plan import Task
+from minigraph.pregel.plan import Task, plan
 from minigraph.pregel.progress import Part, Progress
 from minigraph.pregel.update import TaskWrites, update
 from minigraph.types import Command, Interrupt
@@ -122,7 +123,7 @@ class Beginning(Progress):
         if replaying:
             yield from self.fork()
         else:
-            self.recall()
+            yield from self.recall()
             if self.named is not None and command is None and not self.request.is_inner:
                 # An update of an old checkpoint, or a copy: what graphs remember is as it was then.
                 then = (self.parent_config or self.config)["configurable"]
@@ -208,32 +209,60 @@ class Beginning(Progress):
         """A breakpoint holds when something is newer than this note (IN-50, IN-51)."""
         self.state.seen[INTERRUPT] = dict(self.state.versions)
 
-    def recall(self) -> None:
+    def recall(self) -> Part:
         """What tasks of the present super-step have done before."""
         self.finished = finished_writes(self.loaded)
         self.errors = stored_errors(self.loaded)
         self.held = held_answers(self.loaded)
         if not self.request.is_inner:
             self.loose = loose_answer(self.loaded)
-        self.hand_on(self.request.answers or NOTHING)
+        yield from self.hand_on(self.request.answers or NOTHING)
 
-    def hand_on(self, answers: Mapping[str, Any]) -> None:
-        """Find the tasks that these answers are for; graphs in them will do the same.
-
-        A graph that was edited while it waited has forgotten its questions, though the graph around
-        it has not. So an answer to one of those is for whoever asks first.
-        """
+    def hand_on(self, answers: Mapping[str, Any]) -> Part:
+        """Find the tasks that these answers are for; graphs in them will do the same."""
         tasks = self.next_tasks()
-        found: dict[str, Mapping[str, Any]] = {}
-        waits = False
-        for task, questions in open_questions(self.loaded, tasks):
-            waits = True
+        found: dict[str, dict[str, Any]] = {}
+        waiting = [*open_questions(self.loaded, tasks)]
+        for task, questions in waiting:
             if mine := {each.id: answers[each.id] for each in questions if each.id in answers}:
                 found[task.id] = mine
         edited = self.request.is_inner and self.metadata.get("source") in ("update", "fork")
-        if edited and answers and not waits:
-            self.loose = LooseAnswer(*answers.values())
+        if edited and answers and not waiting:
+            found = yield from self.answers_before_the_edit(tasks, answers)
         self.resumption = Resumption(found, self.origins(tasks))
+
+    def answers_before_the_edit(
+        self, tasks: Sequence[Task], answers: Mapping[str, Any]
+    ) -> Generator[Effect, Any, dict[str, dict[str, Any]]]:
+        """A graph that was edited while it waited has forgotten its questions, though the graph
+        around it has not. Find the tasks that had asked them; the same nodes will ask again.
+
+        Where that cannot be told, one answer is for whoever asks first; of several, none is given
+        to somebody who may not have been meant.
+        """
+        config, saved = self.parent_config, self.loaded
+        while config is not None and not stored_questions(saved):
+            saved = migrated((yield Load(config)))
+            config = None if saved is None else saved.parent_config
+        found: dict[str, dict[str, Any]] = {}
+        if saved is not None:
+            step, id = saved.metadata.get("step", -2) + 1, saved.checkpoint["id"]
+            then = plan(
+                self.layout, glimpse(self.layout, saved.checkpoint), id, step, self.namespace
+            )
+            asked = {interrupt_id(task.namespace, 0): task.path for task in then}
+            now = {task.path: task for task in tasks}
+            for old in answers.keys() & asked.keys():
+                if (task := now.get(asked[old])) is not None:
+                    found[task.id] = {interrupt_id(task.namespace, 0): answers[old]}
+        if len(answers) == 1 and not found:
+            self.loose = LooseAnswer(*answers.values())
+        elif len(found) < len(answers):
+            yield Warn(
+                f"The graph at {self.namespace!r} was edited after it had asked, and some of the "
+                "answers cannot be told to belong to what it asks now. It will ask again."
+            )
+        return found
 
     def origins(
         self, tasks: Sequence[Task], then: Mapping[Any, str] = NOTHING
@@ -284,7 +313,7 @@ class Beginning(Progress):
         """Store what a `Command` brings, as writes of nobody's, and hand its answers on (CS-11)."""
         if aims:
             self.loose = None
-            self.hand_on(aims)
+            yield from self.hand_on(aims)
         elif aims is None:
             self.loose = LooseAnswer(answer)
         before = outside_writes(self.loaded)

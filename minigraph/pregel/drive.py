@@ -21,7 +21,7 @@ import logging
 from collections.abc import AsyncGenerator, Generator
 from typing import Any, assert_never
 
-from minigraph.errors import add_note
+from minigraph.errors import NodeCancelledError, add_note
 from minigraph.pregel.durability import NO_SAVER, Inner, Saver, async_storage, storage
 from minigraph.pregel.effects import (
     Advance,
@@ -117,6 +117,9 @@ class Driver:
             case Next():
                 return self.tasks.next()
             case Start():
+                if self.tasks.outer_is_over():
+                    raise NodeCancelledError("The run around this graph has ended, and so does it.")
+                self.storage.flush()  # an answer must not be lost with the task that gets it
                 return self.tasks.start(*effect)
             case SaveWrites():
                 self.storage.put_writes(*effect)

@@ -161,6 +161,17 @@ class Notes(Protocol):
         """Keep these, which are all of that task's."""
 
 
+def copied(value: Any, otherwise: Callable[[Any], Any] = id) -> Any:
+    """A copy that nobody edits; or the value itself, if it has none, and `otherwise` takes it."""
+    if type(value) in ATOMS:
+        return value
+    try:
+        return COPIES.loads_typed(COPIES.dumps_typed(value))
+    except Exception:
+        otherwise(value)
+        return value
+
+
 class Kept:
     """What a run in the mode ``exit`` has to store when it ends (DU-06 to DU-10).
 
@@ -193,13 +204,7 @@ class Kept:
 
     def copied(self, value: Any) -> Any:
         """A copy. What has none must be storable otherwise, or it is refused now, and not later."""
-        if type(value) in ATOMS:
-            return value
-        try:
-            return COPIES.loads_typed(COPIES.dumps_typed(value))
-        except Exception:
-            self.serde.dumps_typed(value)
-            return value
+        return copied(value, self.serde.dumps_typed)
 
     def to_store(self, result: Any) -> list[Save | SaveWrites]:
         """The last checkpoint, as a child of the one that the run began with; and the writes that
@@ -434,7 +439,7 @@ def note(inner: Inner, effect: SaveWrites) -> None:
     """Have the task around a graph keep the answers that one of its tasks has got."""
     for channel, value in effect.writes:
         if channel == RESUME:
-            inner.task.note(effect.task_id, value)
+            inner.task.note(effect.task_id, [copied(answer) for answer in value])
 
 
 def storage(saver: Saver | None, mode: Durability | None, inner: Inner | None = None) -> Storage:

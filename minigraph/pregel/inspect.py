@@ -29,9 +29,11 @@ from minigraph.constants import COPY, END, INPUT, INTERRUPT, MISSING, PULL, STAR
 from minigraph.errors import InvalidUpdateError, add_note
 from minigraph.pregel.effects import (
     Advance,
+    Asked,
     Effect,
     Emit,
     Failed,
+    Finished,
     Listing,
     Load,
     Next,
@@ -308,6 +310,16 @@ def update_program(
     return with_map(updated, editor.parents) if namespace_of(updated) else updated
 
 
+def problem_of(outcome: Failed | Asked) -> BaseException:
+    """Why an update from outside cannot be made."""
+    if isinstance(outcome, Failed):
+        return outcome.error
+    return InvalidUpdateError(
+        "A path function asks a question, and an update from outside has nobody who answers. "
+        "Update as another node, or go on with the run and answer there."
+    )
+
+
 class Editor:
     """One update from outside. It reads like a run that has a single super-step."""
 
@@ -474,8 +486,8 @@ class Editor:
         failure: BaseException | None = None
         yield Start(tasks, View(self.config, self.step, self.state, results))
         while len(written) < len(tasks) and (outcome := (yield Next())) is not None:
-            if isinstance(outcome, Failed):
-                failure = failure or outcome.error
+            if not isinstance(outcome, Finished):
+                failure = failure or problem_of(outcome)
                 written[outcome.task_id] = ()
             else:
                 written[outcome.task_id] = outcome.writes

@@ -596,9 +596,10 @@ class Pregel(Graph):
                 stacklevel=4,
             )
         modes = reader.modes if reader.subgraphs else frozenset()
-        if place.task is not None:
-            modes |= place.task.around.modes
-        return Around(place.saver, place.durability(chosen), modes)
+        if place.task is None:
+            return Around(place.saver, place.durability(chosen), modes)
+        outer = place.task.around
+        return Around(place.saver, place.durability(chosen), modes | outer.modes, outer.is_over)
 
     def async_driver(self, place: Place, reader: Reader, options: RunOptions) -> AsyncDriver:
         around = self.around(place, reader, options)

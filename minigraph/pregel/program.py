@@ -38,6 +38,7 @@ from minigraph.errors import (
 from minigraph.pregel.beginning import Beginning
 from minigraph.pregel.effects import (
     NEXT,
+    NOTHING,
     Asked,
     Cancel,
     Effect,
@@ -229,9 +230,7 @@ class Run(Beginning):
             return None
         add_note(error, f"During task with name {task.name!r} and id {task.id!r}")
         if self.request.has_saver:
-            writes: tuple[Write, ...] = ((ERROR, error),)
-            if task.id in stored_questions(self.loaded):
-                writes += ((INTERRUPT, []),)  # it was answered, and waits no more
+            writes: tuple[Write, ...] = ((ERROR, error), *self.still_open(task))
             try:
                 yield self.stored(task, writes)
             except Stopped:
@@ -242,6 +241,16 @@ class Run(Beginning):
         if self.tells_ends:
             yield from self.tell_end(task, (), error)
         return error
+
+    def still_open(self, task: Task) -> Sequence[Write]:
+        """What is to be stored of a task's old questions, if it ends without an end: those that
+        have not been answered meanwhile."""
+        asked = stored_questions(self.loaded).get(task.id)
+        if not asked or self.resumption is None:
+            return ()
+        answered = self.resumption.answers.get(task.id, NOTHING)
+        left = [each for each in asked if each.id not in answered]
+        return ((INTERRUPT, left),) if len(left) < len(asked) else ()
 
     def take_questions(self, task: Task, questions: Sequence[Interrupt]) -> Part:
         """A task has stopped to ask: store its questions, and tell them (IN-06, IN-21 to IN-23).
@@ -290,6 +299,9 @@ class Run(Beginning):
                 raise error  # finished work could not be stored, and whoever leaves must know
         if not self.upward and all(task.id in self.finished for task in tasks):
             yield from self.complete(tasks)
+        for task in waiting.values() if self.request.has_saver else ():
+            if writes := self.still_open(task):
+                yield self.stored(task, writes)
 
     def complete(self, tasks: list[Task]) -> Part:
         """End the super-step: apply all writes, and save where that leads."""

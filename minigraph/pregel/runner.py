@@ -191,7 +191,9 @@ class ThreadRunner:
     def __init__(
         self, limit: int | None, live: bool = False, around: Around = NOTHING_AROUND
     ) -> None:
-        self.around = around
+        self.outer_is_over = around.is_over
+        self.around = around._replace(is_over=self.is_over)
+        self.over = False
         self.limit = limit or MAX_THREADS
         self.live = live
         self.waiting: deque[tuple[Context, Task, View]] = deque()
@@ -267,9 +269,14 @@ class ThreadRunner:
         """Whether no task is at work, or waits to be."""
         return not self.on_threads and not self.waiting
 
+    def is_over(self) -> bool:
+        """Whether nobody waits for the tasks any more. A graph in one of them then ends, too."""
+        return self.over or self.outer_is_over()
+
     def cancel(self, wait: bool) -> None:
         """Give up tasks that have not begun. A running thread cannot be stopped."""
         self.patient = wait
+        self.over = self.over or not wait
         while self.waiting:
             try:
                 self.waiting.pop()

@@ -8,6 +8,8 @@ asks: most nodes never look at their config.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
@@ -30,11 +32,13 @@ class Around(NamedTuple):
         saver: where they store, if they have no will of their own.
         durability: when they store.
         modes: what somebody wants to read of them.
+        is_over: whether the run around them has ended without waiting for them.
     """
 
     saver: BaseCheckpointSaver[Any] | None = None
     durability: Durability = "async"
     modes: frozenset[str] = frozenset()
+    is_over: Callable[[], bool] = bool
 
 
 NOTHING_AROUND = Around()
@@ -86,7 +90,10 @@ class Running:
         if index < len(self.held):
             return self.held[index]
         if (answer := self.take()) is not MISSING:
-            self.held = [*self.held, answer]
+            kept = answer
+            with suppress(Exception):  # it is stored later, and the node may edit it meanwhile
+                kept = deepcopy(answer)
+            self.held = [*self.held, kept]
             return answer
         question = Interrupt(value, interrupt_id(self.task.namespace, index), response_schema)
         raise GraphInterrupt((question,))

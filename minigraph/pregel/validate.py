@@ -11,6 +11,7 @@ are in the words of channels. They hold for every graph, whoever made it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
@@ -168,11 +169,13 @@ def check_input_is_heard(nodes: Mapping[str, PregelNode], input_channels: Select
 def check_saver(checkpointer: Any) -> None:
     """Raise `TypeError` for what cannot keep a graph's threads."""
     if not isinstance(checkpointer, (BaseCheckpointSaver, bool, type(None))):
-        received = (
-            f"the class {checkpointer.__name__}: call it"
-            if isinstance(checkpointer, type)
-            else type(checkpointer).__name__
-        )
+        received = type(checkpointer).__name__
+        if isinstance(checkpointer, type):
+            received = f"the class {checkpointer.__name__}: call it"
+        elif isinstance(checkpointer, AbstractContextManager):  # of from_conn_string
+            received += ": use it in a with block, `with … as saver:`, and give that saver"
+        elif isinstance(checkpointer, AbstractAsyncContextManager):
+            received += ": use it in a block, `async with … as saver:`, and give that saver"
         raise TypeError(
             "Invalid checkpointer provided. Expected an instance of BaseCheckpointSaver, such "
             f"as InMemorySaver(), True, False, or None, but received {received}."

@@ -8,6 +8,8 @@ import pytest
 
 from minigraph.channels import EphemeralValue, LastValue, Topic
 from minigraph.checkpoint.memory import InMemorySaver
+from minigraph.checkpoint.sqlite import SqliteSaver
+from minigraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from minigraph.constants import PREVIOUS, RESERVED, START, TASKS
 from minigraph.graph import StateGraph
 from minigraph.pregel import NodeBuilder, Pregel
@@ -213,9 +215,24 @@ def test_unknown_options(option: str) -> None:
         make(**{option: None})
 
 
+BLOCK = "… as saver:`, and give that saver"
+
+
 @pytest.mark.parametrize(
     ("saver", "received"),
-    [(1, "int"), ("memory", "str"), (InMemorySaver, "the class InMemorySaver: call it")],
+    [
+        (1, "int"),
+        ("memory", "str"),
+        (InMemorySaver, "the class InMemorySaver: call it"),
+        (
+            SqliteSaver.from_conn_string("x.db"),
+            f"_GeneratorContextManager: use it in a with block, `with {BLOCK}",
+        ),
+        (
+            AsyncSqliteSaver.from_conn_string("x.db"),
+            f"_AsyncGeneratorContextManager: use it in a block, `async with {BLOCK}",
+        ),
+    ],
 )
 def test_what_is_no_saver(saver: Any, received: str) -> None:
     """SS-51."""

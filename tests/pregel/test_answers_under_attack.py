@@ -1,0 +1,204 @@
+"""What somebody found who wanted answers to get lost, or work to be done twice."""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import pytest
+
+from minigraph.checkpoint.memory import InMemorySaver
+from minigraph.checkpoint.sqlite import SqliteSaver
+from minigraph.errors import InvalidUpdateError
+from minigraph.graph import START, StateGraph
+from minigraph.types import Command, interrupt
+
+CONFIG: Any = {"configurable": {"thread_id": "t"}}
+PATIENCE = 20.0
+
+
+class State(TypedDict, total=False):
+    log: Annotated[list[Any], operator.add]
+
+
+def single(name: str, node: Any, **options: Any) -> Any:
+    return StateGraph(State).add_node(name, node).add_edge(START, name).compile(**options)
+
+
+def asking(name: str) -> Any:
+    return lambda state: {"log": [f"{name}:{interrupt(name)}"]}
+
+
+def two_that_ask(**options: Any) -> Any:
+    builder = StateGraph(State)
+    for name in ("pay", "mail"):
+        builder.add_node(name, asking(name)).add_edge(START, name)
+    return builder.compile(**options)
+
+
+def open_ids(way: Any, graph: Any) -> dict[str, str]:
+    return {each.value: each.id for each in way.state(graph, CONFIG).interrupts}
+
+
+def test_an_answer_is_stored_before_its_node_runs(tmp_path: Path) -> None:
+    """DU-03: with "sync" an answer outlives the process that is killed while the node works."""
+    path = str(tmp_path / "threads.db")
+    seen: list[Any] = []
+
+    def ask(state: State) -> Any:
+        answer = interrupt("?")
+        with SqliteSaver.from_conn_string(path) as another_process:
+            (found,) = another_process.list(CONFIG, limit=1)
+            seen.append([value for _, name, value in found.pending_writes if name == "__resume__"])
+        return {"log": [answer]}
+
+    with SqliteSaver.from_conn_string(path) as saver:
+        graph = single("ask", ask, checkpointer=saver)
+        graph.invoke({"log": []}, CONFIG, durability="sync")
+        graph.invoke(Command(resume="A"), CONFIG, durability="sync")
+    assert seen == [["A", ["A"]]]
+
+
+def test_answers_by_id_after_the_inner_graph_was_edited(way: Any) -> None:
+    """IN-41: they get to the nodes that had asked, in whatever order these ask now."""
+    graph = single("inner", two_that_ask(), checkpointer=InMemorySaver())
+    way.invoke(graph, {"log": []}, CONFIG)
+    ids = open_ids(way, graph)
+    place = way.state(graph, CONFIG).tasks[0].state
+    way.update(graph, place, {"log": ["edited"]}, START)
+    answers = {ids["mail"]: "to mail", ids["pay"]: "to pay"}
+    done = way.invoke(graph, Command(resume=answers), CONFIG)
+    assert done == {"log": ["edited", "mail:to mail", "pay:to pay"]}
+
+
+def test_one_answer_of_two_after_the_inner_graph_was_edited(way: Any) -> None:
+    """It is not given to the other node, and that one asks again."""
+    graph = single("inner", two_that_ask(), checkpointer=InMemorySaver())
+    way.invoke(graph, {"log": []}, CONFIG)
+    ids = open_ids(way, graph)
+    way.update(graph, way.state(graph, CONFIG).tasks[0].state, {"log": ["edited"]}, START)
+    asked = way.invoke(graph, Command(resume={ids["pay"]: "yes"}), CONFIG)
+    assert [each.value for each in asked["__interrupt__"]] == ["mail"]
+    done = way.invoke(graph, Command(resume="no"), CONFIG)
+    assert done == {"log": ["edited", "mail:no", "pay:yes"]}
+
+
+@pytest.mark.parametrize("memory", ["root", None, True, False], ids=str)
+def test_a_question_beside_an_answer_whose_node_fails(way: Any, memory: Any) -> None:
+    """IN-25: the other question stays open, and can be answered by its id."""
+    failing = [True]
+
+    def a(state: State) -> Any:
+        answer = interrupt("a?")
+        if failing[0]:
+            raise ValueError("boom")
+        return {"log": [f"a:{answer}"]}
+
+    builder = StateGraph(State).add_node("a", a).add_node("b", asking("b"))
+    builder.add_edge(START, "a").add_edge(START, "b")
+    if memory == "root":
+        graph = builder.compile(checkpointer=InMemorySaver())
+    else:
+        inner = builder.compile(checkpointer=memory)
+        graph = single("inner", inner, checkpointer=InMemorySaver())
+    way.invoke(graph, {"log": []}, CONFIG)
+    ids = open_ids(way, graph)
+    with pytest.raises(ValueError, match="boom"):
+        way.invoke(graph, Command(resume={ids["a?"]: "A"}), CONFIG)
+    assert open_ids(way, graph) == {"b": ids["b"]}
+    failing[0] = False
+    assert way.invoke(graph, Command(resume={ids["b"]: "B"}), CONFIG) == {"log": ["a:A", "b:B"]}
+
+
+@pytest.mark.parametrize("memory", ["root", None, True, False], ids=str)
+@pytest.mark.parametrize("edited", [False, True])
+def test_a_node_that_edits_its_answer(way: Any, memory: Any, edited: bool) -> None:
+    """IN-04: the next run is given it as it came."""
+
+    def ask(state: State) -> Any:
+        first = interrupt("1?")
+        first.append("x")
+        return {"log": [first, interrupt("2?")]}
+
+    inner = StateGraph(State).add_node(ask).add_edge(START, "ask")
+    if memory == "root":
+        graph = inner.compile(checkpointer=InMemorySaver())
+    else:
+        graph = single("inner", inner.compile(checkpointer=memory), checkpointer=InMemorySaver())
+    way.invoke(graph, {"log": []}, CONFIG)
+    if edited:
+        way.update(graph, CONFIG, {"log": []}, START)
+    way.invoke(graph, Command(resume=["A"]), CONFIG)
+    assert way.invoke(graph, Command(resume="B"), CONFIG) == {"log": [["A", "x"], "B"]}
+
+
+def test_a_path_function_that_asks(way: Any) -> None:
+    """A run can be answered; an update from outside cannot, and says so."""
+    builder = StateGraph(State).add_node("n", lambda state: {"log": ["n"]})
+    builder.add_node("z", lambda state: {"log": ["z"]}).add_edge(START, "n")
+    builder.add_conditional_edges("n", lambda state: interrupt("where to?"), ["z"])
+    graph = builder.compile(checkpointer=InMemorySaver())
+    way.invoke(graph, {"log": []}, CONFIG)
+    with pytest.raises(InvalidUpdateError, match="A path function asks a question"):
+        way.update(graph, CONFIG, {"log": ["u"]}, "n")
+    assert way.invoke(graph, Command(resume="z"), CONFIG) == {"log": ["n", "z"]}
+
+
+def test_a_graph_in_a_run_that_nobody_waits_for() -> None:
+    """ST-30: when the stream is closed, the inner graph ends with its present super-step."""
+    ran: list[str] = []
+    at_work, go_on = threading.Event(), threading.Event()
+
+    def first(state: State) -> Any:
+        ran.append("first")
+        at_work.set()
+        assert go_on.wait(PATIENCE)
+        return {"log": ["first"]}
+
+    def second(state: State) -> Any:
+        ran.append("second")
+        return {"log": ["second"]}
+
+    builder = StateGraph(State).add_sequence([first, second]).add_edge(START, "first")
+    graph = single("inner", builder.compile(), checkpointer=InMemorySaver())
+    with orphans_joined():
+        stream = graph.stream({"log": []}, CONFIG, subgraphs=True, stream_mode="tasks")
+        while not at_work.is_set():
+            next(stream)
+        stream.close()
+        go_on.set()
+    assert ran == ["first"]
+    assert graph.invoke(None, CONFIG) == {"log": ["first", "second"]}
+    assert ran == ["first", "second"]
+
+
+@contextmanager
+def orphans_joined() -> Iterator[None]:
+    """Wait for the threads that were started meanwhile."""
+    before = set(threading.enumerate())
+    yield
+    for thread in set(threading.enumerate()) - before:
+        thread.join(PATIENCE)
+
+
+def test_a_question_whose_answer_was_used_before_the_run_was_left() -> None:
+    """IN-25: it is not shown as open, though the task around it has not ended."""
+
+    def slow(state: State) -> Any:
+        return {"log": ["slow"]}
+
+    builder = StateGraph(State).add_node("ask", asking("?")).add_node(slow)
+    builder.add_edge(START, "ask").add_edge("ask", "slow")
+    graph = single("inner", builder.compile(), checkpointer=InMemorySaver())
+    graph.invoke({"log": []}, CONFIG)
+    with orphans_joined():
+        stream = graph.stream(Command(resume="yes"), CONFIG, subgraphs=True)
+        namespace, update = next(stream)
+        assert (len(namespace), update) == (1, {"ask": {"log": ["?:yes"]}})
+        stream.close()
+    assert graph.get_state(CONFIG).interrupts == ()
+    assert graph.invoke(None, CONFIG) == {"log": ["?:yes", "slow"]}
