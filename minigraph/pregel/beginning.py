@@ -110,9 +110,13 @@ class Beginning(Progress):
         yield from self.apply_stored()
         waiting = () if replaying else self.open_questions()
         brought = None if command is None else self.understood(command, waiting, replaying)
-        if command is not None and brought and not brought[0] and not self.next_tasks():
+        if (
+            brought is not None
+            and brought[1:] != (None, {})
+            and not (brought[0] or self.next_tasks())
+        ):
             yield Warn(
-                f"The answer {command.resume!r:.200} is for nobody: thread "
+                f"The answer {brought[1]!r:.200} is for nobody: thread "
                 f"{self.config['configurable'].get('thread_id')!r} has come to its end."
             )
             brought = None
@@ -294,7 +298,7 @@ class Beginning(Progress):
         """
         writes = command_writes(command, self.layout.updates_of)
         if command.resume is None:
-            if not writes:
+            if not writes and command.update is None and not command.goto:
                 raise EmptyInputError(
                     "The Command is empty: give it an answer (resume; None is none), an update, or "
                     "somewhere to go (goto)."

@@ -495,3 +495,20 @@ def test_a_node_may_catch_it(way: Any) -> None:
 
     graph = StateGraph(State).add_node(sub).add_edge(START, "sub").compile()
     assert way.invoke(graph, {"log": []}) == {"log": [(Command(update={"log": ["up"]}),)]}
+
+
+def test_a_command_to_the_end_goes_on(way: Any) -> None:
+    """CS-03: END adds nothing, so it is as if there were no input; and it is not an empty one."""
+    failing = [True]
+
+    def a(state: State) -> Any:
+        if failing:
+            failing.pop()
+            raise ValueError("boom")
+        return {"log": ["a"]}
+
+    graph = StateGraph(State).add_node(a).add_edge(START, "a").compile(checkpointer=InMemorySaver())
+    with pytest.raises(ValueError, match="boom"):
+        way.invoke(graph, {"log": []}, CONFIG)
+    assert way.invoke(graph, Command(goto=END), CONFIG) == {"log": ["a"]}
+    assert way.invoke(graph, Command(goto=END), CONFIG) == {"log": ["a"]}
