@@ -4,12 +4,15 @@ A row is a scenario and its `gist`, one line for each call, so that the table re
 description of what the machine does. The log names who ran, in the order of application: ``b2``
 is the second run of `b`, ``w.0`` the task of the first `Send`; a state goes on with what is next.
 
-What concerns schemas, the forms of the builder, and streams stands in tables of their own.
+What concerns schemas, the forms of the builder, streams, questions, and graphs in nodes stands in
+tables of their own.
 """
 
 from __future__ import annotations
 
 from .cases_of_builders import BUILDERS
+from .cases_of_graphs import GRAPHS
+from .cases_of_questions import QUESTIONS
 from .cases_of_schemas import SCHEMAS
 from .cases_of_streams import STREAMS
 from .scenario import END, START, UNKNOWN, UPDATED, Branch, Call, Key, Node, Scenario, Write
@@ -946,4 +949,4 @@ MACHINE: dict[str, tuple[Scenario, list[str]]] = {
     ),
 }
 
-CASES = MACHINE | SCHEMAS | BUILDERS | STREAMS
+CASES = MACHINE | SCHEMAS | BUILDERS | STREAMS | QUESTIONS | GRAPHS

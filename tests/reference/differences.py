@@ -8,45 +8,19 @@ way ever after. What no row explains is a failure. So is a row that explains not
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from .case import Case, Difference
 from .chunks import opened
+from .differences_of_answers import ANSWERS
+from .differences_of_graphs import GRAPHS
 from .scenario import Call, Scenario
 from .transcript import FIXED_IDS, NO_SUCH_CHECKPOINT, Entry, transcript
 
 TRIES = 3
 
 MISSING = object()
-
-
-@dataclass(frozen=True)
-class Case:
-    """Two transcripts of one scenario, and the number of the first entry that differs."""
-
-    scenario: Scenario
-    number: int
-    reference: list[Entry]
-    other: list[Entry]
-
-    @property
-    def call(self) -> Call:
-        """The call whose entry differs; the last entry, what is stored, belongs to none."""
-        return [*self.scenario.calls, Call("stored")][self.number]
-
-    def raised(self, *names: str) -> list[Call]:
-        """The calls up to here that raised one of `names`, on both sides."""
-        told = zip(self.scenario.calls, self.reference[: self.number + 1], self.other)
-        return [call for call, one, two in told if one.get("raises") == two.get("raises") in names]
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A row of the ledger, `docs/differences.md`, by its first words; and how to recognise it."""
-
-    name: str
-    explains: Callable[[Case], bool]
 
 
 REFUSALS = ("InvalidUpdateError", "TypeError")
@@ -238,6 +212,8 @@ def _object_of_what_is_known(case: Case) -> bool:
 
 
 KNOWN = (
+    *ANSWERS,
+    *GRAPHS,
     Difference("Version 2 shows objects of what a class knows", _object_of_what_is_known),
     Difference("A task fails after it wrote", _task_failed_after_it_wrote),
     Difference("A super-step that cannot be applied", _step_cannot_be_applied),

@@ -19,7 +19,9 @@ from .scenario import (
     START,
     Branch,
     Call,
+    Command,
     Edge,
+    Inner,
     Node,
     Scenario,
     send_target,
@@ -53,11 +55,30 @@ def _features(scenario: Scenario) -> Iterator[str]:
         yield _of_edge(edge)
     for branch in scenario.branches:
         yield from _of_branch(branch)
+    yield from ["breakpoint"] * bool(scenario.stop_before or scenario.stop_after)
+    for graph in scenario.inner:
+        yield from _of_inner(graph)
+    yield from ["graph in a graph"] * (len(scenario.inner) > 1)
     for call in scenario.calls[:-2]:
         yield from _of_call(call)
 
 
+def _of_inner(graph: Inner) -> Iterator[str]:
+    yield f"memory {graph.checkpointer}"
+    yield from ["breakpoint inside"] * bool(graph.stop_before or graph.stop_after)
+    yield from ["whole state goes in"] * (graph.given is None)
+    for node in graph.nodes:
+        yield from ["asks inside"] * bool(node.asks) + ["fails inside"] * bool(node.fails)
+        yield from ["command to parent"] * node.to_parent
+
+
 def _of_node(node: Node) -> Iterator[str]:
+    if node.graph:
+        yield ("graph", "graph called", "graph called twice")[node.called]
+        if not node.called:
+            return
+    yield from ["asks"] * (node.asks > 0) + ["asks twice"] * (node.asks > 1)
+    yield from ["fails late"] * bool(node.fails and node.fails_late)
     yield f"node {node.form}"
     yield f"returns {node.returns}"
     yield from (f"write {write.how}" for write in node.writes)
@@ -96,12 +117,16 @@ def _of_targets(targets: tuple[str, ...], named: str) -> Iterator[str]:
 
 def _of_call(call: Call) -> Iterator[str]:
     driver = "async" if call.asynchronous else "sync"
+    yield from ["subgraphs"] * call.subgraphs
     if call.op not in ("invoke", "stream"):
-        yield f"{driver} {call.op}"
-        yield from [f"as {_role(call.as_node)}"] * (call.op == "update")
+        yield f"{driver} {call.op}{'' if call.inside is None else ' inside'}"
+        yield from [f"as {_role(call.as_node)}"] * (call.op == "update" and call.inside is None)
         return
-    kind = "resume" if call.input is None else "start"
+    kind = "start" if call.input is not None else "command" if call.command else "resume"
     yield f"{driver} {kind}{'' if call.at is LATEST else ' there'}"
+    yield from ["run inside"] * (call.inside is not None)
+    yield from ["breakpoint of a call"] * bool(call.stop_before or call.stop_after)
+    yield from _of_command(call.command) if call.command else ()
     yield from ["run_id"] * bool(call.run_id) + ["limit"] * bool(call.recursion_limit)
     yield from [f"version {call.version}"] * (call.version != "v1")
     yield from [f"prints {call.prints}"] * bool(call.prints)
@@ -109,6 +134,14 @@ def _of_call(call: Call) -> Iterator[str]:
         yield "output key" if isinstance(call.output_keys, str) else "output keys"
     yield call.op if call.modes is None or call.op == "stream" else "invoke with modes"
     yield from _shapes(call.modes)
+
+
+def _of_command(command: Command) -> Iterator[str]:
+    yield from ["answer"] * (command.resume is not None)
+    yield from ["falsy answer"] * (command.resume is not None and not command.resume)
+    yield from ["answers by id"] * (command.answers is not None)
+    yield from ["command update"] * (command.update is not None)
+    yield from (f"command {'send' if send_target(target) else 'goto'}" for target in command.goto)
 
 
 def _shapes(modes: str | tuple[str, ...] | None) -> Iterator[str]:
@@ -133,6 +166,10 @@ def _named(prefix: str, *names: str) -> list[str]:
     return [f"{prefix} {name}" for name in names]
 
 
+DRIVERS = ("sync", "async")
+RUNS = ("start", "resume", "command")
+LOOKS = ("update", "state", "history")
+
 FEATURES = frozenset(
     [
         *("saver", "no saver", "private key", "required key", "sequence"),
@@ -146,16 +183,24 @@ FEATURES = frozenset(
         *_named("reads by", "annotation", "argument"),
         *_named("returns", "dict", "none", "command", "pairs", "list", "object", "invalid"),
         *_named("write", "value", "name", "run", "plus", "copy", "overwrite", "refused"),
+        *_named("write", "answers", "inner"),
         *("fails", "defer", "coroutine", "metadata", "goto", "goto declared", "send"),
         *_named("tells", "writer", "get"),
         *("edge", "join", "join of one", "edge to END", "entry point", "finish point"),
         *("branch", "entry branch", "entry branch point"),
         *_named("targets", "undeclared", "list", "dict", "literal", "short"),
         *_named("branch reads", *SCHEMAS),
-        *(f"{driver} {what}" for driver in ("sync", "async") for what in ("start", "resume")),
-        *(f"{driver} {what} there" for driver in ("sync", "async") for what in ("start", "resume")),
-        *_named("sync", "update", "state", "history"),
-        *_named("async", "update", "state", "history"),
+        *(f"{driver} {what}" for driver in DRIVERS for what in RUNS),
+        *(f"{driver} {what} there" for driver in DRIVERS for what in RUNS),
+        *(f"{driver} {what}" for driver in DRIVERS for what in LOOKS),
+        *(f"{driver} {what} inside" for driver in DRIVERS for what in LOOKS),
+        *("asks", "asks twice", "fails late", "breakpoint", "breakpoint of a call"),
+        *("answer", "falsy answer", "answers by id"),
+        *_named("command", "update", "goto", "send"),
+        *("graph", "graph called", "graph called twice", "graph in a graph", "whole state goes in"),
+        *_named("memory", "None", "True", "False"),
+        *("asks inside", "fails inside", "breakpoint inside", "command to parent"),
+        *("subgraphs", "run inside"),
         *_named("as", "inferred", "node", "unknown", START, END, "__input__", "__copy__"),
         *("run_id", "limit", "version v2", "output key", "output keys"),
         *("invoke", "stream", "invoke with modes", "default mode"),
@@ -169,6 +214,7 @@ FEATURES = frozenset(
 
 WHOLE = "a state that is a single value has no keys"
 HELD = "the reference cannot hash the instance of a channel, nor run nodes without the only value"
+OBJECT = "a graph that is a node is given values in minigraph, and an object in the reference"
 PARTIAL = "a key may be absent in a TypedDict only"
 
 IMPOSSIBLE = (
@@ -188,6 +234,9 @@ IMPOSSIBLE = (
     ("state root", "annotation [io]*", WHOLE),
     *(("state root", f"key {kind}", HELD) for kind in ("any", "ephemeral", "unguarded")),
     *(("state root", f"key {kind}", HELD) for kind in ("topic", "collected", "added")),
+    ("state root", "command update", "an update has keys"),
+    ("state dataclass", "graph", OBJECT),
+    ("state pydantic", "graph", OBJECT),
     ("state dataclass", "annotation [io]*", PARTIAL),
     ("state pydantic", "annotation [io]*", PARTIAL),
 )

@@ -7,12 +7,18 @@ a run, goes on with what a user may do to a thread in any state, and ends with a
 Beside that, every part may take another form: the state's class and those of its readers, what the
 builder is given, what a run tells. See `features` for all that is drawn, and how often it must be.
 
-One scenario in a few has nodes that fail; one in a few has odd things: inputs and results that
-cannot be, unknown names. The rest is well formed, else no run would get far.
+One scenario in a few has nodes that fail, one in a few nodes that ask, or graphs in nodes; and one
+has odd things: inputs and results that cannot be, unknown names. The rest is well formed, else no
+run would get far.
 
-Three things are never drawn, because their outcome would be a matter of luck or is no secret: a
-branch that counts its turns behind a node that `Send` runs several times at once; Sends from such
-a node (two tasks would have the same tag); synchronous runs of coroutine nodes.
+Some things are never drawn, because their outcome would be a matter of luck or is no secret:
+
+- a branch that counts its turns behind a node that `Send` runs several times at once; Sends from
+  such a node (two tasks would have the same tag); synchronous runs of coroutine nodes;
+- in graphs that `Send` runs several times at once, what depends on how often a node has run, and a
+  memory from call to call (two tasks would have the same namespace);
+- the log of the state as the input of a graph in a node, if it comes back and is added to the log,
+  where that can happen often: it would double each time.
 """
 
 from __future__ import annotations
@@ -23,18 +29,17 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from .chance import often, one_of, rarely, seldom, sometimes
+from .generate_calls import Script
 from .scenario import (
     END,
     FORMS,
-    MODES,
     ROOT,
     SCHEMAS,
     START,
-    UNKNOWN,
-    UPDATED,
     Branch,
-    Call,
     Edge,
+    Inner,
     Key,
     Node,
     Scenario,
@@ -45,6 +50,13 @@ from .schemas import ANNOTATIONS
 
 NAMES = ("a", "b", "c", "n10", "n2", "B")
 """Writes are applied in the order of the names as text (SS-02): so not only neat ones."""
+
+OBJECTS = ("dataclass", "pydantic")
+"""The kinds of classes that nodes get objects of. What graphs in nodes get is another matter."""
+
+INNER_NAMES = (("x", "y", "Z"), ("p", "q1", "q"))
+"""The names of nodes in graphs in nodes, and in graphs in these."""
+
 
 OTHERS = tuple(kind for kind in ANNOTATIONS if kind != "list")
 """The keys besides `log`. Each is named after its kind."""
@@ -68,26 +80,6 @@ WRITES: dict[str, list[tuple[str, Any]]] = {
     "added": [("name", None), ("run", None), ("overwrite", ["o"])],
 }
 ODD_WRITES = [Write("log", "refused"), Write("last", "overwrite", 1), Write("unknown", "value", 1)]
-
-INPUTS: dict[str, list[Any]] = {
-    "list": [["in"], [], {"__overwrite__": ["new"]}],
-    "last": [0, 1],
-    "sum": [1, {"__overwrite__": 7}],
-    "added": [["in"], {"__overwrite__": ["new"]}],
-    "topic": ["in", ["in", "put"]],
-}
-ODD_INPUTS = [5, {"log": 5}, {"unknown": 1}, {"last": None}]
-
-
-def one_of(*values: Any) -> st.SearchStrategy[Any]:
-    """One of `values`: what comes first is simplest, what comes twice is twice as likely."""
-    return st.sampled_from(values)
-
-
-often = one_of(False, True)
-sometimes = one_of(False, False, False, True)
-seldom = one_of(*[False] * 5, True)
-rarely = one_of(*[False] * 11, True)
 
 
 @st.composite
@@ -116,17 +108,36 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         )
         for name in names
     ]
-    script = _Script(draw, public, names, odd)
+    asking = draw(one_of(False, False, True))
+    nodes = [draw(_with_questions(node)) if asking and draw(often) else node for node in nodes]
+    inner: list[Inner] = []
+    if draw(one_of(False, False, True)):
+        within = _Within(draw, public, names, sketch.sent_to, drivers == (True,), bool(failing))
+        within.may_be_nodes = schema not in OBJECTS
+        place = draw(st.integers(0, size - 1))
+        nodes[place], inner = within.with_graph(nodes[place])
+    asks = any(node.asks for part in (nodes, *(graph.nodes for graph in inner)) for node in part)
+    inside = [node.name for graph in inner for node in graph.nodes]
+    free = [node.name for node in nodes if not node.graph and not node.asks]
+    script = Script(draw, public, names, free, odd, asks, inside)
     return Scenario(
         keys=tuple(keys),
         nodes=tuple(_with_private_keys(nodes, keys)),
+        inner=tuple(inner),
+        stop_before=draw(_stops(names)) if draw(rarely) else (),
+        stop_after=draw(_stops(names)) if draw(rarely) else (),
         edges=tuple(sketch.edges),
         branches=tuple(
             dataclasses.replace(branch, reads=draw(classes) if draw(sometimes) else None)
             for branch in sketch.branches
         ),
         calls=tuple(
-            dataclasses.replace(call, asynchronous=draw(one_of(*drivers))) for call in script.calls
+            dataclasses.replace(
+                call,
+                asynchronous=draw(one_of(*drivers)),
+                version="v1" if call.subgraphs and schema in OBJECTS else call.version,
+            )
+            for call in script.calls
         ),
         saver=not draw(seldom),
         recursion_limit=2 if draw(rarely) else 8,
@@ -182,6 +193,115 @@ def _with_private_keys(nodes: list[Node], keys: list[Key]) -> list[Node]:
     return [*nodes[:-1], dataclasses.replace(nodes[-1], reads=reads)]
 
 
+@st.composite
+def _with_questions(draw: st.DrawFn, node: Node) -> Node:
+    """The same node, which asks, and mostly writes what it was told."""
+    told = (Write(node.writes[0].key, "answers"),) if node.writes and not draw(seldom) else ()
+    return dataclasses.replace(
+        node,
+        asks=draw(one_of(1, 1, 2)),
+        writes=(*told, *node.writes[len(told) :]),
+        fails_late=bool(node.fails) and draw(often),
+    )
+
+
+@st.composite
+def _stops(draw: st.DrawFn, names: list[str]) -> tuple[str, ...] | str:
+    some = st.lists(st.sampled_from(names), unique=True, min_size=1, max_size=2)
+    return "*" if draw(sometimes) else tuple(draw(some))
+
+
+class _Within:
+    """Graphs in nodes: a graph for a node, and perhaps one for a node of that graph."""
+
+    def __init__(
+        self,
+        draw: st.DrawFn,
+        keys: list[Key],
+        outside: list[str],
+        sent_to: set[str],
+        coroutines: bool,
+        failing: bool,
+    ) -> None:
+        self.draw, self.keys, self.outside, self.sent_to = draw, keys, outside, sent_to
+        self.coroutines, self.failing = coroutines, failing
+        self.may_be_nodes = True
+        self.inner: list[Inner] = []
+
+    def with_graph(self, node: Node) -> tuple[Node, list[Inner]]:
+        """The node with a graph, and all the graphs, the innermost first."""
+        made = self.attach(node, 0, node.name in self.sent_to, self.outside)
+        return made, self.inner
+
+    def attach(self, node: Node, depth: int, sent: bool, outside: list[str]) -> Node:
+        draw, name = self.draw, f"graph_{depth + 1}"
+        waits = self.graph(name, depth, sent, outside)
+        called = draw(one_of(0, 0, 1, 2, 2))
+        if not called and not node.goto and self.may_be_nodes:
+            kept = {"defer": node.defer, "metadata": node.metadata}
+            return Node(node.name, graph=name, **kept)
+        key = node.writes[0].key if node.writes else self.keys[0].name
+        return dataclasses.replace(
+            node,
+            graph=name,
+            called=called or 1,
+            writes=(Write(key, "inner"), *node.writes[1:]),
+            coroutine=node.coroutine or waits,
+        )
+
+    def graph(self, name: str, depth: int, sent: bool, outside: list[str]) -> bool:
+        """Make the graph. Returns whether something in it is a coroutine."""
+        draw = self.draw
+        names = draw(st.permutations(INNER_NAMES[depth]))[: draw(one_of(1, 2, 2, 3))]
+        sketch = _Sketch(draw, names, self.keys, (), False, counts=not sent)
+        nodes = [self.node(each, sketch.gotos[each], sent) for each in names]
+        if depth == 0 and draw(sometimes):
+            place = draw(st.integers(0, len(names) - 1))
+            inside = sent or names[place] in sketch.sent_to
+            nodes[place] = self.attach(nodes[place], 1, inside, names)
+        alone = not sent and depth == 0 and names[-1] not in sketch.sent_to
+        if alone and not nodes[-1].graph and draw(sometimes):
+            nodes[-1] = self.to_parent(nodes[-1], outside)
+        only = [key.name for key in self.keys[1:]]
+        whole = sent or not only or (depth == 0 and draw(seldom))
+        self.inner.append(
+            Inner(
+                name,
+                nodes=tuple(nodes),
+                edges=tuple(sketch.edges),
+                branches=tuple(sketch.branches),
+                checkpointer=draw(one_of(None, None, False, *[True] * (not sent))),
+                given=None if whole else Schema(tuple(only), "typed_dict"),
+                stop_before=draw(_stops(names)) if draw(seldom) else (),
+                stop_after=draw(_stops(names)) if draw(seldom) else (),
+            )
+        )
+        return any(node.coroutine for node in nodes)
+
+    def node(self, name: str, goto: list[str], sent: bool) -> Node:
+        draw = self.draw
+        node = draw(_nodes(name, self.keys, goto, False))
+        if sent:  # how often it has run would be a matter of luck
+            plain = tuple(write for write in node.writes if write.how != "run")
+            node = dataclasses.replace(node, writes=plain)
+        node = dataclasses.replace(
+            node,
+            coroutine=self.coroutines and draw(seldom),
+            tells="" if sent else draw(one_of("", "", "", "writer", "get")),
+        )
+        if not self.failing and not sent and draw(sometimes):
+            self.failing = True
+            node = dataclasses.replace(node, fails=draw(one_of((1,), (2,), "always")))
+        return draw(_with_questions(node)) if draw(sometimes) else node
+
+    def to_parent(self, node: Node, outside: list[str]) -> Node:
+        """The node with a `Command` for the graph around."""
+        goto = (self.draw(st.sampled_from(outside)),) if self.draw(often) else ()
+        return dataclasses.replace(
+            node, returns="command", goto=goto, to_parent=True, declares=False
+        )
+
+
 class _Sketch:
     """How the nodes are reached: edges, branches, and the targets that nodes name themselves."""
 
@@ -192,23 +312,24 @@ class _Sketch:
         keys: list[Key],
         sequence: tuple[str, ...],
         odd: bool,
+        counts: bool = True,
     ) -> None:
-        self.draw, self.names, self.odd = draw, names, odd
+        self.draw, self.names, self.odd, self.counts = draw, names, odd, counts
         self.keys = [key.name for key in keys]
         self.edges: list[Edge] = []
         self.branches: list[Branch] = []
         self.gotos: dict[str, list[str]] = {name: [] for name in names}
         self.sent_to: set[str] = set()
         for position, name in enumerate(names):
-            ways = ["edge", "edge", "branch", "send"]
+            ways = ["edge", "edge", "branch"] + ["send"] * counts
             ways += ["two_edges", "join", "join", "join"] if position > 1 else []
-            ways += ["goto", "send_by_goto", "nothing"] if position else []
+            ways += ["goto", "nothing"] + ["send_by_goto"] * counts if position else []
             if name not in sequence[1:]:
                 getattr(self, draw(st.sampled_from(ways)))(name, names[:position])
         entered = any(START in edge.sources for edge in self.edges)
         if not entered and not any(branch.source == START for branch in self.branches):
             self.edges.append(Edge((START,), names[0]))
-        for _ in range(draw(one_of(0, 0, 1, 2))):
+        for _ in range(draw(one_of(0, 0, 1, 2)) if counts else 0):
             self.loop(draw(st.sampled_from(names)))
         for _ in range(draw(one_of(0, 0, 1, 2))):
             self.edges.append(Edge((draw(st.sampled_from(names)),), END))
@@ -265,7 +386,7 @@ class _Sketch:
 
     def choose(self, source: str, choices: Sequence[tuple[str, ...]]) -> None:
         by = [*self.keys, *self.keys[:1]]
-        by = by if source in self.sent_to else ["", "", *by]
+        by = by if source in self.sent_to or not self.counts else ["", "", *by]
         declared = ["", "", "", "list", "dict", "literal"] + ["short"] * 2 * self.odd
         self.branches.append(
             Branch(
@@ -311,107 +432,3 @@ def _nodes(draw: st.DrawFn, name: str, keys: list[Key], goto: list[str], odd: bo
         form = "command"
         writes = [w for w in writes if w.how != "overwrite" and w.value != []]
     return Node(name, tuple(writes), form, goto=(*goto, *odd_goto), declares=declares)
-
-
-class _Script:
-    """The calls. Some come in pairs, since one prepares what the other one needs."""
-
-    def __init__(self, draw: st.DrawFn, keys: list[Key], names: list[str], odd: bool) -> None:
-        self.draw, self.keys, self.names, self.odd = draw, keys, names, odd
-        self.calls: list[Call] = []
-        start = "update" if draw(rarely) else "resume" if draw(rarely) else "start"
-        deeds = ["resume", "resume", "start", "start", "replay", "replay", "fork", "fork"]
-        deeds += ["update", "update", "start_there", "start_there", "look", "look"]
-        for deed in [start, *draw(st.lists(st.sampled_from(deeds), max_size=5))]:
-            getattr(self, deed)()
-        self.calls += [Call("state"), Call("history")]
-
-    def start(self) -> None:
-        self.run(self.input())
-
-    def resume(self) -> None:
-        self.run(None)
-
-    def replay(self) -> None:
-        self.run(None, at=self.address())
-
-    def start_there(self) -> None:
-        self.run(self.input(), at=self.address())
-
-    def fork(self) -> None:
-        self.update()
-        self.run(None, at=UPDATED)
-
-    def update(self) -> None:
-        reserved = [START, END, "__input__", "__copy__"] + ["unknown"] * 3 * self.odd
-        roles: list[Any] = [[None], [None], self.names, self.names, *([name] for name in reserved)]
-        nodes = self.draw(st.sampled_from(roles))
-        as_node = self.draw(st.sampled_from(nodes))
-        values = None if as_node in (END, "__copy__") or self.draw(rarely) else self.input()
-        self.calls.append(Call("update", input=values, as_node=as_node, at=self.address()))
-        if self.draw(sometimes):
-            self.calls.append(Call("state"))
-
-    def look(self) -> None:
-        at = self.address()
-        where = one_of(None, {"source": "loop"}, {"step": 1}, {"source": "update", "step": 2})
-        history = Call(
-            "history",
-            at=at,
-            where=self.draw(where),
-            limit=self.draw(one_of(None, 1, 2)),
-            before=self.draw(one_of(None, 0, 1, 3)),
-        )
-        self.calls.append(self.draw(one_of(Call("state", at=at), history, history)))
-
-    def run(self, given: Any, at: int | str | None = None) -> None:
-        self.calls.append(
-            Call(
-                self.draw(one_of("invoke", "stream", "stream", "stream")),
-                input=given,
-                at=at,
-                modes=self.modes(),
-                version="v2" if self.draw(sometimes) else "v1",
-                output_keys=self.output_keys() if self.draw(sometimes) else None,
-                prints=self.draw(one_of("", "", "", "", "values", "updates")),
-                recursion_limit=self.draw(one_of(1, 2, 4)) if self.draw(rarely) else None,
-                run_id="r" if self.draw(sometimes) else None,
-            )
-        )
-
-    def modes(self) -> str | tuple[str, ...] | None:
-        """None in particular, one, one in a list, or some."""
-        some = st.lists(st.sampled_from(MODES), unique=True, min_size=2, max_size=len(MODES))
-        one = st.sampled_from(MODES)
-        way = self.draw(
-            one_of("default", "one", "one", "list of one", "list of one", "some", "some")
-        )
-        if way == "default":
-            return None
-        if way == "some":
-            return tuple(self.draw(some))
-        return self.draw(one) if way == "one" else (self.draw(one),)
-
-    def output_keys(self) -> str | tuple[str, ...]:
-        names = [key.name for key in self.keys]
-        if names == [ROOT] or self.draw(often):
-            return str(self.draw(st.sampled_from(names)))
-        return tuple(self.draw(st.lists(st.sampled_from(names), unique=True, min_size=1)))
-
-    def input(self) -> Any:
-        if self.odd and self.draw(sometimes):
-            return self.draw(st.sampled_from(ODD_INPUTS))
-        some = self.draw(st.lists(st.sampled_from(self.keys), unique=True, max_size=3))
-        given = {key.name: self.draw(self.values(key)) for key in some}
-        if self.keys[0].name == ROOT:
-            return given.get(ROOT, self.draw(self.values(self.keys[0])))
-        return self.draw(one_of({"log": ["in"]}, given))
-
-    def values(self, key: Key) -> st.SearchStrategy[Any]:
-        return st.sampled_from(INPUTS.get(key.kind, ["in"]))
-
-    def address(self) -> int | str | None:
-        if self.odd and self.draw(sometimes):
-            return UNKNOWN
-        at: int | str | None = self.draw(one_of(None, 0, 1, 2, 3, 4, 5, UPDATED))
-        return at

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
+
+ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}")
+"""The ids of checkpoints and tasks, and of questions."""
+
+LEAKED = "__pregel_checkpointer"
+"""The reference shows the saver in the config of an inner graph that has not begun."""
 
 
 def plain(value: Any, stored: bool = False) -> Any:
@@ -23,16 +31,17 @@ def plain(value: Any, stored: bool = False) -> Any:
     if name == "PregelTask":
         fields = {**value._asdict(), "error": error_class(value.error)}
         return {field: plain(item) for field, item in fields.items()}
+    if name == "Interrupt":
+        return {"interrupt": [value.value, value.id]}
     if name == "Send":
         return {"send": [value.node, plain(value.arg, stored)]}
     if name == "Overwrite":
         return {"overwrite": plain(value.value, stored)}
     if isinstance(value, dict):
-        return {str(key): plain(item, stored) for key, item in value.items()}
-    if isinstance(value, tuple) and not stored:
-        return {"tuple": [plain(item) for item in value]}
+        return {str(key): plain(item, stored) for key, item in value.items() if key != LEAKED}
     if isinstance(value, (list, tuple)):
-        return [plain(item, stored) for item in value]
+        items = [plain(item, stored) for item in in_any_order(value)]
+        return {"tuple": items} if isinstance(value, tuple) and not stored else items
     if isinstance(value, (set, frozenset)):
         return {"set": sorted(plain(item, stored) for item in value)}
     if isinstance(value, BaseException):
@@ -42,6 +51,13 @@ def plain(value: Any, stored: bool = False) -> Any:
     if isinstance(value, BaseModel):
         return {"object": [name, plain(dict(value), stored)]}
     return value if isinstance(value, (str, int, float, type(None))) else {"repr": repr(value)}
+
+
+def in_any_order(items: Sequence[Any]) -> Sequence[Any]:
+    """Questions of tasks that ran at the same time have no order: they are sorted by their text."""
+    if items and all(type(item).__name__ == "Interrupt" for item in items):
+        return sorted(items, key=lambda question: str(question.value))
+    return items
 
 
 def _fields(value: Any, stored: bool) -> dict[str, Any]:

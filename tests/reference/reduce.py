@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from .differences import Mismatch, judge
-from .scenario import Branch, Edge, Node, Scenario, send_target
+from .scenario import Branch, Edge, Inner, Node, Scenario, send_target
 
 
 def reduce(scenario: Scenario, mismatch: Mismatch, package: str) -> tuple[Scenario, Mismatch]:
@@ -38,11 +38,15 @@ def simpler(scenario: Scenario) -> Iterator[Scenario]:
     for node in scenario.nodes:
         yield _without_node(scenario, node.name)
     whole: Any = scenario  # its fields are read and replaced by name
+    for number, graph in enumerate(scenario.inner):
+        for smaller in _simpler_inner(graph):
+            graphs = (*scenario.inner[:number], smaller, *scenario.inner[number + 1 :])
+            yield replace(scenario, inner=graphs)
     for field in ("calls", "edges", "branches", "keys"):
         for fewer in _one_less(getattr(whole, field)):
             if fewer or field != "keys":  # a state without keys is another matter
                 yield replace(whole, **{field: fewer})
-    for field in ("schema", "given", "shown", "sequence", "saver"):
+    for field in ("schema", "given", "shown", "sequence", "saver", "stop_before", "stop_after"):
         plain = getattr(Scenario, field)
         if getattr(whole, field) != plain:
             yield replace(whole, **{field: plain})
@@ -51,6 +55,19 @@ def simpler(scenario: Scenario) -> Iterator[Scenario]:
         for number, part in enumerate(parts):
             for plainer in _plainer(part):
                 yield replace(whole, **{field: (*parts[:number], plainer, *parts[number + 1 :])})
+
+
+def _simpler_inner(graph: Inner) -> Iterator[Inner]:
+    """The same for a graph in a node. (One that no node has does no harm.)"""
+    alone = Scenario(nodes=graph.nodes, edges=graph.edges, branches=graph.branches)
+    for smaller in simpler(alone):
+        if smaller.nodes:
+            parts = {"nodes": smaller.nodes, "edges": smaller.edges, "branches": smaller.branches}
+            yield replace(graph, **parts)
+    for field in ("checkpointer", "given", "shown", "stop_before", "stop_after"):
+        plain = getattr(Inner, field)
+        if getattr(graph, field) != plain:
+            yield replace(graph, **{field: plain})
 
 
 def _plainer(part: Any) -> Iterator[Any]:

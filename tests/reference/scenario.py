@@ -4,7 +4,7 @@ A scenario is small, printable, and survives a trip through JSON. It names no pa
 `build` can realise it on the reference and on minigraph alike. It has two halves:
 
 - the *graph*: state keys and the classes that declare them, nodes whose behaviour is scripted,
-  edges, joins, branches, and the form in which each is told to the builder;
+  edges, joins, branches, graphs in nodes, and the form in which each is told to the builder;
 - the *script*: the calls a user makes on one thread, one after another.
 
     Scenario(
@@ -99,8 +99,10 @@ class Write(Part):
     | `copy`      | what the key named by `value` holds: shows what the node was given      |
     | `overwrite` | `Overwrite(value)`                                                      |
     | `refused`   | something that the reducer of the key cannot take                       |
+    | `answers`   | the node's name, and the answers that it got                            |
+    | `inner`     | the node's name, and what the graphs that it called have returned       |
 
-    `name`, `run` and `copy` are wrapped in a list where the key is a list.
+    All from `name` on but `plus` and `overwrite` are wrapped in a list where the key is a list.
     """
 
     key: str
@@ -121,7 +123,15 @@ class Node(Part):
 
     A target in `goto`, and in the choices of a `Branch`, is a node name, ``__end__``, or
     ``send:<node>``, which becomes ``Send(<node>, {"send": <tag>})`` with a telling tag. With
-    `declares` the return annotation names the nodes in `goto`.
+    `declares` the return annotation names the nodes in `goto`. With `to_parent` the `Command` is
+    meant for the graph around, and so are the targets.
+
+    `asks` is how many questions the node asks, one after another. Each is a text that says where
+    the node is, who asks, and the how manieth it is: ``sub/ask?0``. With `fails_late` the node
+    fails after that, else before.
+
+    `graph` is the name of an `Inner` graph. It *is* the node, unless the node calls it, `called`
+    times, in turn with the questions, giving it the node's name as the log.
 
     `form` says what the builder is given:
 
@@ -146,6 +156,11 @@ class Node(Part):
     returns: str = "dict"
     goto: tuple[str, ...] = ()
     fails: tuple[int, ...] | str = ()
+    fails_late: bool = False
+    asks: int = 0
+    graph: str = ""
+    called: int = 0
+    to_parent: bool = False
     defer: bool = False
     coroutine: bool = False
     form: str = "named"
@@ -192,19 +207,57 @@ class Branch(Part):
 
 
 @dataclass(frozen=True, repr=False)
+class Inner(Part):
+    """A graph in a node of the scenario's graph, or of another inner graph further down the list.
+
+    It has the same state. Its nodes have names that no other node has. `checkpointer` says what
+    it remembers, as in `compile`.
+    """
+
+    name: str
+    nodes: tuple[Node, ...] = ()
+    edges: tuple[Edge, ...] = ()
+    branches: tuple[Branch, ...] = ()
+    checkpointer: bool | None = None
+    given: Schema | None = None
+    shown: Schema | None = None
+    stop_before: tuple[str, ...] | str = ()
+    stop_after: tuple[str, ...] | str = ()
+
+
+@dataclass(frozen=True, repr=False)
+class Command(Part):
+    """A `Command` as input: an answer, an update, and targets, as far as they are said.
+
+    `resume` is one answer. `answers` gives some by the ids of their questions: the key is a number,
+    of a question that waits at the checkpoint addressed (in the order of tasks, then of the
+    texts; modulo their number), or ``unknown``.
+    """
+
+    resume: Any = None
+    answers: Any = None
+    update: Any = None
+    goto: tuple[str, ...] = ()
+    to_parent: bool = False
+
+
+@dataclass(frozen=True, repr=False)
 class Call(Part):
     """One thing a user does.
 
     | op        | uses                                                                       |
     |-----------|----------------------------------------------------------------------------|
-    | `invoke`  | `input` (None resumes), `at`, `run_id`, `recursion_limit`                  |
-    | `stream`  | the same                                                                   |
+    | `invoke`  | `input` (None resumes) or `command`, `at`, `run_id`, `recursion_limit`,    |
+    |           | `stop_before` and `stop_after` (breakpoints, ``*`` for all nodes)          |
+    | `stream`  | the same, and `subgraphs`                                                  |
     | `update`  | `input` as the values, `as_node`, `at`                                     |
-    | `state`   | `at`                                                                       |
+    | `state`   | `at`, `subgraphs`                                                          |
     | `history` | `at`, `where` (the filter), `limit`, `before` (an index into the history)  |
 
     `at` addresses a checkpoint: an index into the history (0 is the newest; modulo its length, so
-    that every index means something), or one of the words above.
+    that every index means something), or one of the words above. `inside` addresses an inner
+    graph: it is an index into the namespaces that the thread has stored, in the order of their
+    labels (see `transcript`); `at` is then a place in the history of that namespace.
 
     What a run tells: `modes` is one stream mode, bare, or several in a list, or None for what is
     told by default; `version` the shape of the chunks; `output_keys` the keys to tell of; `prints`
@@ -213,7 +266,12 @@ class Call(Part):
 
     op: str
     input: Any = None
+    command: Command | None = None
     at: int | str | None = LATEST
+    inside: int | None = None
+    subgraphs: bool = False
+    stop_before: tuple[str, ...] | str | None = None
+    stop_after: tuple[str, ...] | str | None = None
     modes: str | tuple[str, ...] | None = None
     version: str = "v1"
     output_keys: str | tuple[str, ...] | None = None
@@ -240,6 +298,7 @@ class Scenario(Part):
     nodes: tuple[Node, ...] = ()
     edges: tuple[Edge, ...] = ()
     branches: tuple[Branch, ...] = ()
+    inner: tuple[Inner, ...] = ()
     calls: tuple[Call, ...] = ()
     saver: bool = True
     recursion_limit: int = 10
@@ -247,6 +306,8 @@ class Scenario(Part):
     given: Schema | None = None
     shown: Schema | None = None
     sequence: tuple[str, ...] = ()
+    stop_before: tuple[str, ...] | str = ()
+    stop_after: tuple[str, ...] | str = ()
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self))
@@ -262,7 +323,7 @@ class Scenario(Part):
         return cls(**{name: _decoded(name, value) for name, value in json.loads(text).items()})
 
 
-FREE = ("input", "value", "where")
+FREE = ("input", "value", "where", "resume", "answers", "update")
 """The fields that hold any JSON."""
 
 PARTS: dict[str, Any] = {
@@ -272,6 +333,8 @@ PARTS: dict[str, Any] = {
     "edges": Edge,
     "branches": Branch,
     "calls": Call,
+    "inner": Inner,
+    "command": Command,
     "given": Schema,
     "shown": Schema,
     "reads": Schema,

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 from .build import HEADER, program
-from .scenario import LATEST, UNKNOWN, UPDATED, Call, Scenario
-from .transcript import NO_SUCH_CHECKPOINT, stream_options
+from .scenario import LATEST, UNKNOWN, UPDATED, Call, Command, Scenario, send_target
+from .transcript import NO_SUCH_CHECKPOINT, UNKNOWN_QUESTION, stream_options
 
 ARGUMENT = 'import sys\n\npackage = sys.argv[1] if len(sys.argv) > 1 else "minigraph"\n'
 
@@ -34,6 +34,33 @@ async def gather(items):
     return [item async for item in items]
 
 
+def inside(namespace, index):
+    places = {{row.config["configurable"]["checkpoint_ns"]: row for row in saver.list(thread)}}
+    places.pop("", None)
+    if not places:
+        return thread
+    name = sorted(places, key=lambda name: "".join(name.split(":")[::2]))[namespace % len(places)]
+    place = {{"configurable": {{**thread["configurable"], "checkpoint_ns": name}}}}
+    if index is None:
+        return place
+    history = list(app.get_state_history(place))
+    return history[index % len(history)].config
+
+
+def asked(place):
+    tasks = app.get_state(place).tasks if saver else []
+    return [q.id for t in tasks for q in sorted(t.interrupts, key=lambda q: str(q.value))]
+
+
+def answers(place, given):
+    ids = asked(place)
+
+    def id_of(which):
+        return ids[int(which) % len(ids)] if ids and which.isdigit() else "{UNKNOWN_QUESTION}"
+
+    return {{id_of(which): answer for which, answer in given.items()}}
+
+
 def show(title, call):
     before = runs.copy()
     try:
@@ -50,7 +77,7 @@ def show(title, call):
 def short(value):
     if type(value).__name__ != "StateSnapshot":
         return value
-    tasks = [(task.name, task.path, task.error, task.result) for task in value.tasks]
+    tasks = [(t.name, t.path, t.error, t.result, t.interrupts, short(t.state)) for t in value.tasks]
     return value.values, value.next, value.metadata, tasks
 
 
@@ -61,11 +88,13 @@ def integers(versions):
 
 STORED = """
 ids = []
-for row in reversed(list(saver.list(thread)) if saver else []):
+rows = sorted(saver.list(thread) if saver else [], key=lambda row: row.checkpoint["id"])
+for row in rows:
     checkpoint, parent = row.checkpoint, (row.parent_config or thread)["configurable"]
     ids.append(checkpoint["id"])
     parent = ids.index(parent["checkpoint_id"]) if "checkpoint_id" in parent else None
-    print(f"stored {len(ids) - 1}: parent {parent}, {row.metadata}")
+    place = row.config["configurable"]["checkpoint_ns"]
+    print(f"stored {len(ids) - 1}: parent {parent}, {row.metadata} {place}")
     print("    values  ", checkpoint["channel_values"])
     print("    versions", integers(checkpoint["channel_versions"]))
     print("    seen    ", {n: integers(v) for n, v in checkpoint["versions_seen"].items()})
@@ -83,18 +112,20 @@ def script(scenario: Scenario) -> str:
 def _call(call: Call, recursion_limit: int) -> str:
     limit = recursion_limit if call.recursion_limit is None else call.recursion_limit
     metadata = f', "metadata": {{"run_id": {call.run_id!r}}}' if call.run_id else ""
-    config = f'{{**{_address(call.at)}, "recursion_limit": {limit}{metadata}}}'
+    place = _address(call.at, call.inside)
+    config = f'{{**{place}, "recursion_limit": {limit}{metadata}}}'
     many = call.op in ("stream", "history")
-    run = f"{call.input!r}, {config}{_told(call)}, **options"
+    given = _command(call.command, place) if call.command else repr(call.input)
+    run = f"{given}, {config}{_told(call)}, **options"
     method, arguments = {
         "invoke": ("invoke", run),
         "stream": ("stream", run),
         "update": (
             "update_state",
-            f"{_address(call.at)}, {call.input!r}, as_node={call.as_node!r}",
+            f"{place}, {call.input!r}, as_node={call.as_node!r}",
         ),
-        "state": ("get_state", _address(call.at)),
-        "history": ("get_state_history", f"{_address(call.at)}{_narrowed(call)}"),
+        "state": ("get_state", f"{place}{', subgraphs=True' * call.subgraphs}"),
+        "history": ("get_state_history", f"{place}{_narrowed(call)}"),
     }[call.op]
     if call.asynchronous:
         code = f"app.a{method}({arguments})"
@@ -109,13 +140,32 @@ def _told(call: Call) -> str:
     return "".join(f", {name}={value!r}" for name, value in stream_options(call).items())
 
 
-def _address(at: int | str | None) -> str:
+def _command(command: Command, place: str) -> str:
+    goto = [
+        f'Send({sent!r}, {{"send": "@user.{number}"}})' if sent else repr(target)
+        for number, target in enumerate(command.goto)
+        for sent in [send_target(target)]
+    ]
+    given = {
+        "resume": repr(command.resume) if command.resume is not None else "",
+        "update": repr(command.update) if command.update is not None else "",
+        "goto": f"[{', '.join(goto)}]" if goto else "",
+        "graph": "Command.PARENT" if command.to_parent else "",
+    }
+    if command.answers is not None:
+        given["resume"] = f"answers({place}, {command.answers!r})"
+    return f"Command({', '.join(f'{name}={said}' for name, said in given.items() if said)})"
+
+
+def _address(at: int | str | None, inside: int | None = None) -> str:
+    if inside is not None:
+        return f"inside({inside}, {at})" if isinstance(at, int) else f"inside({inside}, None)"
     words: dict[Any, str] = {LATEST: "thread", UPDATED: "updated", UNKNOWN: "no_such"}
     return words.get(at, f"at({at})")
 
 
 def _narrowed(call: Call) -> str:
-    before = None if call.before is None else f"at({call.before})"
+    before = None if call.before is None else _address(call.before, call.inside)
     parts = [("filter", call.where), ("limit", call.limit), ("before", before)]
     given = [f", {name}={value}" for name, value in parts if value is not None]
     return "".join(given)

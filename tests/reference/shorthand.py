@@ -113,7 +113,14 @@ def _log(values: Any) -> str:
         return f"{name} {_log(values)}"
     log = (values or {}).get("log", ["nothing"]) if isinstance(values, dict) else values
     words = " ".join(map(str, log)) if isinstance(log, list) else str(log)
-    return re.sub(r"@\w+", "", words or "empty")
+    return re.sub(r"@\w+", "", (words or "empty") + _questions(values))
+
+
+def _questions(values: Any) -> str:
+    """What is asked, beside values."""
+    found = values.get("__interrupt__", []) if isinstance(values, dict) else []
+    asked = found["tuple"] if isinstance(found, dict) else found
+    return "".join(f" {each['interrupt'][0]}" for each in asked)
 
 
 def _row(state: Entry) -> str:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 
 from . import reduce as reducing
+from . import scenario as language
 from .cases import CASES
 from .chunks import in_order
 from .differences import Difference, Mismatch, compare, judge
@@ -58,7 +59,7 @@ def told(scenario: Scenario) -> list[Entry]:
 def test_a_scenario_survives_json_and_print(scenario: Scenario) -> None:
     """The JSON reads back as an equal scenario; what is printed is the code of an equal one."""
     assert Scenario.from_json(scenario.to_json()) == scenario
-    assert eval(repr(scenario), {**globals(), "Schema": Schema}) == scenario
+    assert eval(repr(scenario), vars(language)) == scenario
 
 
 @given(scenarios())

@@ -1,0 +1,81 @@
+"""What differs where graphs are nodes of graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .case import Case, Difference
+from .scenario import UPDATED, Call
+
+
+def _runs_inside(case: Case) -> Iterator[Call]:
+    """The runs so far that start from a place inside of a graph in a node."""
+    updated_inside = False
+    for call in case.scenario.calls[: case.number + 1]:
+        if call.op == "update":
+            updated_inside = call.inside is not None or (updated_inside and call.at == UPDATED)
+        there = call.inside is not None or (call.at == UPDATED and updated_inside)
+        if there and call.op in ("invoke", "stream"):
+            yield call
+
+
+def _replay_inside(case: Case) -> bool:
+    """A run from inside of a graph that takes its parent's saver."""
+    inherits = any(graph.checkpointer is None for graph in case.scenario.inner)
+    return inherits and any(_runs_inside(case))
+
+
+def _parents_of_a_root(case: Case) -> bool:
+    """Without the parents of checkpoints, all is equal; and a root of the reference's has one."""
+    one, two = case.reference[case.number], case.other[case.number]
+    roots = [row for row in case.reference[-1].get("stored", []) if row["namespace"] == ""]
+    some = any(row["metadata"].get("parents") for row in roots)
+    return some and _without_parents(one) == _without_parents(two)
+
+
+def _without_parents(value: Any) -> Any:
+    if isinstance(value, dict):
+        kept = {
+            key: item for key, item in value.items() if key not in ("parents", "checkpoint_map")
+        }
+        return {key: _without_parents(item) for key, item in kept.items()}
+    return [_without_parents(item) for item in value] if isinstance(value, list) else value
+
+
+def _forgetful_graph_asks(case: Case) -> bool:
+    """A graph that keeps nothing, with nodes that ask, when there was an answer."""
+    forgets = [graph for graph in case.scenario.inner if graph.checkpointer is False]
+    asks = any(node.asks for graph in case.scenario.inner for node in graph.nodes)
+    answered = any(call.command for call in case.scenario.calls[: case.number + 1])
+    return bool(forgets) and asks and answered
+
+
+def _input_of_a_graph_with_a_memory(case: Case) -> bool:
+    """A run goes on, and a graph with a memory runs in ours, which in the reference does not."""
+    inside = {
+        node.name
+        for graph in case.scenario.inner
+        if any(each.checkpointer is True for each in case.scenario.inner)
+        for node in graph.nodes
+    }
+    one, two = case.reference[case.number].get("ran", {}), case.other[case.number].get("ran", {})
+    goes_on = case.call.op in ("invoke", "stream") and case.call.input is None
+    return goes_on and any(two.get(name, 0) > one.get(name, 0) for name in inside)
+
+
+def _commands_to_a_parent(case: Case) -> bool:
+    """A task that sends Commands to its parent wrote more in ours than in the reference."""
+    if not any(node.to_parent for graph in case.scenario.inner for node in graph.nodes):
+        return False
+    rows = zip(case.reference[-1].get("stored", []), case.other[-1].get("stored", []))
+    return any(len(one["writes"]) < len(two["writes"]) for one, two in rows)
+
+
+GRAPHS = (
+    Difference("A checkpoint inside of a graph in a node", _replay_inside),
+    Difference("The root of a thread has no parents", _parents_of_a_root),
+    Difference("Inner graphs that keep nothing", _forgetful_graph_asks),
+    Difference("An inner graph with a memory gets its input", _input_of_a_graph_with_a_memory),
+    Difference("All Commands to a parent count", _commands_to_a_parent),
+)
