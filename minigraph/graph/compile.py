@@ -52,7 +52,8 @@ from minigraph.graph.schema import (
 )
 from minigraph.pregel.inner import inner_graph
 from minigraph.pregel.interrupts import Breakpoints
-from minigraph.pregel.layout import InputCheck, Updates
+from minigraph.pregel.io import Updates
+from minigraph.pregel.layout import InputCheck
 from minigraph.pregel.live import LiveState
 from minigraph.pregel.main import Pregel
 from minigraph.pregel.node import PregelNode, Route, UserFunction, Write, Writer
@@ -189,7 +190,7 @@ def nodes_of(declared: Declaration) -> dict[str, PregelNode]:
     for name, spec in declared.nodes.items():
         selection, mapper = reading.of(spec.input_schema)
         if spec.function.graph is not None:
-            mapper = None  # a graph takes of a dict what it knows, and makes its own objects (SB-10)
+            mapper = None  # a graph takes of a dict what it knows, and makes its own objects
         nodes[name] = PregelNode(
             name=name,
             triggers=tuple(triggers[name]),
@@ -296,7 +297,8 @@ def routes_of(declared: Declaration, source: str, reading: Reading) -> tuple[Rou
     for branch in declared.branches.get(source, {}).values():
         selection, mapper = reading.of(branch.schema or default)
         path = UserFunction(branch.path)
-        routes.append(Route(path, selection, mapper, choosing(branch, source, declared.nodes)))
+        writes = choosing(branch, source, declared.nodes)
+        routes.append(Route(path, selection, mapper, writes, branch.schema is None))
     return tuple(routes)
 
 

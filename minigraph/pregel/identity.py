@@ -84,11 +84,12 @@ def child_namespace(namespace: str, node: str) -> str:
     return f"{namespace}{LEVEL_SEPARATOR}{node}" if namespace else node
 
 
-def without_ids(namespace: str) -> str:
+def without_ids(place: str) -> str:
     """A namespace by its nodes alone; the numbers of repeated calls stay (SB-04).
 
     >>> without_ids("call:1e8c35ea|1|inner:2f"), without_ids("call")
     ('call|1|inner', 'call')
     """
-    levels = namespace.split(LEVEL_SEPARATOR)
-    return LEVEL_SEPARATOR.join(level.split(TASK_SEPARATOR)[0] for level in levels)
+    return LEVEL_SEPARATOR.join(
+        x.split(TASK_SEPARATOR)[0] for x in namespace.split(LEVEL_SEPARATOR)
+    )

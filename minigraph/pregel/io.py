@@ -9,7 +9,7 @@ a task's writes ──written_values──▶ the chunk that says what the task 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from minigraph.constants import BRANCH_PREFIX, END, MISSING, START, TASKS
 from minigraph.errors import InvalidUpdateError
@@ -71,6 +71,10 @@ def input_writes(channels: Selection, value: Any) -> list[Write]:
     return [(name, value[name]) for name in channels.names if name in value]
 
 
+Updates: TypeAlias = Callable[[Any], list[Write]]
+"""From the update of a `Command` that comes from outside to writes."""
+
+
 def pairs_of(update: Any) -> list[Write]:
     """An update as (channel, value), where the state has no schema.
 
@@ -86,9 +90,7 @@ def pairs_of(update: Any) -> list[Write]:
         ) from None
 
 
-def command_writes(
-    command: Command[Any], updates_of: Callable[[Any], list[Write]] | None = None
-) -> list[Write]:
+def command_writes(command: Command[Any], updates_of: Updates | None = None) -> list[Write]:
     """The writes that a `Command` from outside means: where it goes, and its update (CS-11).
 
     Raises `InvalidUpdateError` if it is meant for a graph around this one, and `TypeError` for what

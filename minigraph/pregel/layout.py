@@ -40,9 +40,6 @@ def completed(
     return complete
 
 
-Updates: TypeAlias = Callable[[Any], list[Write]]
-"""From the update of a `Command` that comes from outside to writes."""
-
 InputCheck: TypeAlias = Callable[[Any, Any], None]
 """Looks at an input, and at the `LiveState` into which it is to go. Raises if it cannot be."""
 
@@ -82,7 +79,7 @@ class Layout:
         output_channels: Selection,
         stream_channels: Selection,
         check_input: InputCheck | None = None,
-        updates_of: Updates | None = None,
+        updates_of: Callable[[Any], list[Write]] | None = None,
     ) -> None:
         self.updates_of = updates_of
         self.graphs: Mapping[str, Graph] | None = None  # see `inner`, which finds them

@@ -43,7 +43,8 @@ from minigraph.pregel.identity import without_ids
 from minigraph.pregel.inner import graphs_in
 from minigraph.pregel.inspect import history_program, standing, state_program, update_program
 from minigraph.pregel.interrupts import Breakpoints
-from minigraph.pregel.layout import InputCheck, Layout, Updates, completed
+from minigraph.pregel.io import Updates
+from minigraph.pregel.layout import InputCheck, Layout, completed
 from minigraph.pregel.nesting import Place, Savers, allowed, place_of
 from minigraph.pregel.node import Graph, PregelNode
 from minigraph.pregel.program import run

@@ -165,12 +165,14 @@ class Route:
         selection: which channels it reads.
         mapper: from what was read to the object it receives.
         writes: from the choice to writes.
+        sees_result: it also sees what its node returned besides the state's own keys (SG-50).
     """
 
     path: UserFunction
     selection: Selection
     mapper: Callable[[Any], Any] | None
     writes: Writer
+    sees_result: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,8 +258,9 @@ class PregelNode:
         for route in self.routes:
             # A path function sees its node's writes and no sibling's (SG-50).
             state = surroundings.read(route.selection, writes)
-            if route.mapper is not None:
-                state = route.mapper(state)
+            state = state if route.mapper is None else route.mapper(state)
+            if route.sees_result and type(value) is dict and type(state) is dict:
+                state = {**value, **state}
             choice = yield route.path.call(state, surroundings, chooses=True)
             writes += route.writes(choice)
         return writes

@@ -434,7 +434,8 @@ class Extra(TypedDict):
 
 
 def test_routes_read_their_own_schema(way: Any) -> None:
-    """SG-05, SG-50: a path function is given what it is annotated with; else what its node is."""
+    """SG-05, SG-50: a path function is given what it is annotated with; else what its node is,
+    and what that returned."""
     seen: list[Any] = []
 
     def own(state: Extra) -> Any:
@@ -452,7 +453,31 @@ def test_routes_read_their_own_schema(way: Any) -> None:
     builder.add_conditional_edges("a", own).add_conditional_edges("a", nodes)
     way.invoke(builder.compile(), {"q": "x"})
 
-    assert seen == [("own", {"q": "x", "extra": 1}), ("nodes", {"q": "x"})]
+    everything = {"extra": 1, "a": "done", "q": "x"}
+    assert seen == [("own", {"q": "x", "extra": 1}), ("nodes", everything)]
+
+
+def test_a_route_sees_what_its_node_returned(way: Any) -> None:
+    """SG-50: also what is no key of the state, unless it says itself what it reads."""
+    seen: list[Any] = []
+
+    def annotated(state: Whole) -> Any:
+        seen.append(dict(state))
+        return []
+
+    def free(state: Any) -> Any:
+        seen.append(dict(state))
+        return []
+
+    builder = StateGraph(Whole).add_node("a", lambda state: {"a": "done", "next": "b"})
+    builder.add_conditional_edges(START, lambda state: seen.append(dict(state)) or "a", ["a"])
+    builder.add_conditional_edges("a", annotated).add_conditional_edges("a", free)
+    way.invoke(builder.compile(), {"q": "x", "odd": 1})
+    assert seen == [
+        {"q": "x", "odd": 1},
+        {"q": "x", "a": "done"},
+        {"q": "x", "a": "done", "next": "b"},
+    ]
 
 
 def test_a_route_from_start_reads_the_whole_state(way: Any) -> None:
