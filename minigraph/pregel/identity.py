@@ -90,6 +90,4 @@ def without_ids(place: str) -> str:
     >>> without_ids("call:1e8c35ea|1|inner:2f"), without_ids("call")
     ('call|1|inner', 'call')
     """
-    return LEVEL_SEPARATOR.join(
-        x.split(TASK_SEPARATOR)[0] for x in namespace.split(LEVEL_SEPARATOR)
-    )
+    return LEVEL_SEPARATOR.join(x.split(TASK_SEPARATOR)[0] for x in place.split(LEVEL_SEPARATOR))

@@ -284,7 +284,8 @@ class Run(Beginning):
                 pass  # it will be told when the super-step is complete
             else:
                 self.state.absorb(changes)
-                if not self.request.output.members.isdisjoint(changes.updated):
+                news = not self.request.output.members.isdisjoint(changes.updated)
+                if news and (self.interrupts or not self.request.is_inner):
                     yield from self.tell_values()
         if not self.interrupts:
             yield from self.tell_breakpoint()

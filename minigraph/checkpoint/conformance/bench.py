@@ -12,17 +12,26 @@ benches, one after the other: the second calls the sync methods, where there are
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Sequence,
+)
+from inspect import isawaitable, iscoroutine
 from typing import Any, TypeAlias
 from uuid import uuid4
 
 from minigraph.checkpoint.base.id import uuid6_text
 from minigraph.checkpoint.base.records import ChannelVersions, Checkpoint, CheckpointTuple
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
-from minigraph.checkpoint.conformance.capabilities import is_written
+from minigraph.checkpoint.conformance.capabilities import Capability, is_written
 from minigraph.types import RunnableConfig
 
-__all__ = ["Bench", "Check", "address", "expect", "id_of"]
+__all__ = ["Bench", "Check", "address", "expect", "id_of", "misshapen"]
 
 
 def expect(what: str, found: object, expected: object) -> None:
@@ -183,3 +192,62 @@ class Bench:
 
 Check: TypeAlias = Callable[[Bench], Awaitable[None]]
 """Asks one question. Its docstring says which; an exception is the answer no."""
+
+
+async def misshapen(
+    saver: BaseCheckpointSaver[Any], capabilities: Collection[Capability]
+) -> dict[str, str]:
+    """Capability → why no call of its methods can be right, because of how one is written.
+
+    Each method is called once; what it raises does not matter here. This is asked before all
+    checks, most of which would fail for this one reason.
+    """
+    bench = Bench(saver)
+    thread, nobody = bench.thread(), bench.thread()
+    try:
+        checkpoint, new = bench.checkpoint({"x": 1})
+    except Exception:
+        return {}
+    arguments: dict[Capability, tuple[Any, ...]] = {
+        Capability.PUT: (address(thread), checkpoint, {"step": 0}, new),
+        Capability.PUT_WRITES: (address(thread, "", checkpoint["id"]), [("x", 1)], "t"),
+        Capability.GET_TUPLE: (address(thread),),
+        Capability.LIST: (address(thread),),
+        Capability.DELETE_THREAD: (thread,),
+        Capability.DELETE_FOR_RUNS: ([nobody],),
+        Capability.COPY_THREAD: (nobody, nobody),
+        Capability.PRUNE: ([nobody],),
+    }
+    found: dict[str, str] = {}
+    for capability, given in arguments.items():
+        for method in (capability.value, f"a{capability.value}"):
+            if capability in capabilities and is_written(saver, method):
+                problem = await misfit(saver, method, given)
+                if problem is not None:
+                    found[capability.value] = problem
+    return found
+
+
+async def misfit(saver: Any, method: str, given: tuple[Any, ...]) -> str | None:
+    """What is wrong with the kind of thing that a call of this method gives."""
+    is_sync = not method.startswith("a")
+    try:
+        called = getattr(saver, method)
+        result = await asyncio.to_thread(called, *given) if is_sync else called(*given)
+        if isawaitable(result) and not is_sync and method != "alist":
+            await result
+    except Exception:
+        return None
+    if method == "list":
+        fits, remedy = isinstance(result, Iterable), "make list a generator, or name it alist"
+    elif method == "alist":
+        fits = isinstance(result, AsyncIterable)
+        remedy = "make alist an async generator: `async def`, with `yield` in it"
+    elif is_sync:
+        fits = not isinstance(result, (Awaitable, AsyncIterable))
+        remedy = f"{method} must not be async; name it a{method}"
+    else:
+        fits, remedy = isinstance(result, Awaitable), f"{method} must be async def"
+    if iscoroutine(result):
+        result.close()
+    return None if fits else f"{remedy}. What a call of it gives is {type(result).__name__!r}."

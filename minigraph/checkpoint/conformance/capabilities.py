@@ -6,12 +6,20 @@ method, instead of inheriting the one of `BaseCheckpointSaver`, which only raise
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Any, Final
 
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
 
-__all__ = ["BASE_CAPABILITIES", "EXTENDED_CAPABILITIES", "Capability", "has_both", "is_written"]
+__all__ = [
+    "BASE_CAPABILITIES",
+    "EXTENDED_CAPABILITIES",
+    "Capability",
+    "chosen",
+    "has_both",
+    "is_written",
+]
 
 
 class Capability(StrEnum):
@@ -34,6 +42,26 @@ EXTENDED_CAPABILITIES: Final = frozenset(
 
 BASE_CAPABILITIES: Final = frozenset(Capability) - EXTENDED_CAPABILITIES
 """What a saver must offer (SV-01)."""
+
+
+def chosen(names: Collection[str], argument: str) -> set[Capability]:
+    """The capabilities of these names, which were given as this argument.
+
+    >>> chosen({"puts"}, "capabilities")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: There is no capability 'puts', as capabilities says; there are ['put', ...].
+    """
+    if isinstance(names, str):
+        raise TypeError(
+            f"{argument} must be a set of names, but it is {names!r}. Did you mean {{{names!r}}}?"
+        )
+    there = [each.value for each in Capability]
+    for name in names:
+        if name not in there:
+            raise ValueError(
+                f"There is no capability {name!r}, as {argument} says; there are {there}."
+            )
+    return {Capability(name) for name in names}
 
 
 def has_both(saver: BaseCheckpointSaver[Any]) -> bool:

@@ -87,6 +87,28 @@ async def get_tuple_of_another_namespace(bench: Bench) -> None:
     expect("what is found", await bench.get(root), None)
 
 
+async def get_tuple_needs_a_thread(bench: Bench) -> None:
+    """A config without ``thread_id`` is a `KeyError` (SV-05)."""
+    try:
+        await bench.get({"configurable": {"checkpoint_ns": ""}})
+    except KeyError:
+        return
+    raise AssertionError("get_tuple with a config without thread_id should be a KeyError")
+
+
+async def get_tuple_leaves_its_argument_alone(bench: Bench) -> None:
+    """The config is the caller's: as the latest is asked for again with it, it must not come to
+    name a checkpoint."""
+    thread = bench.thread()
+    first = await bench.put(thread, {"x": 1})
+    config: RunnableConfig = {"configurable": {"thread_id": thread}}
+    expect("the values", await bench.values(config), {"x": 1})
+    expect("the config", config, {"configurable": {"thread_id": thread}})
+    before = repr(first)
+    await bench.there(first)
+    expect("the config", repr(first), before)
+
+
 async def get_tuple_has_the_full_parent(bench: Bench) -> None:
     """The latest, too, has the full address of its parent (SV-05)."""
     thread = bench.thread()
@@ -149,6 +171,16 @@ async def list_of_everything(bench: Bench) -> None:
     _, more = await three(bench)
     found = await bench.ids(None)
     expect("what is missing", {*some, *more} - {*found}, set())
+
+
+async def list_needs_a_thread(bench: Bench) -> None:
+    """A config without ``thread_id`` is a `KeyError`; all threads are listed by ``None``
+    (SV-10)."""
+    try:
+        await bench.ids({"configurable": {"checkpoint_ns": ""}})
+    except KeyError:
+        return
+    raise AssertionError("list with a config without thread_id should be a KeyError")
 
 
 async def list_of_a_namespace(bench: Bench) -> None:
@@ -243,6 +275,18 @@ async def list_filters_by_type(bench: Bench) -> None:
     expect("'1'", await bench.ids(address(thread), filter={"own": "1"}), [id_of(text)])
 
 
+async def list_filters_by_lists_and_dicts(bench: Bench) -> None:
+    """They are compared whole: one that is contained, or has another order, is not equal
+    (SV-11)."""
+    thread = bench.thread()
+    values: list[Any] = [[1, 2], [2, 1], [1], [], {"a": [1]}, {"a": [1], "b": None}, {"a": {}}, {}]
+    configs = [await bench.put(thread, own=value) for value in values]
+    for value, config in zip(values, configs, strict=True):
+        found = await bench.ids(address(thread), filter={"own": value})
+        expect(f"what {value!r} finds", found, [id_of(config)])
+    expect("another", await bench.ids(address(thread), filter={"own": {"b": None}}), [])
+
+
 async def list_before(bench: Bench) -> None:
     """`before` leaves out that checkpoint, and all later ones (SV-10)."""
     config, ids = await three(bench)
@@ -290,6 +334,20 @@ async def list_survives_a_deletion(bench: Bench) -> None:
     expect("what is left", await bench.ids(config), ids[-1:])
 
 
+async def list_survives_a_put(bench: Bench) -> None:
+    """What is put while somebody reads on is in the list or not; what was there before is, in
+    order (SV-10)."""
+    config, ids = await three(bench)
+    thread, read = config["configurable"]["thread_id"], []
+    async for record in bench.listing(config):
+        for other in (thread, bench.thread()):
+            await bench.put(other, {"x": "new"})
+        await bench.put_writes(record.config, [("x", 1)], "t")
+        read.append(record.checkpoint["id"])
+    expect("the ids", [id for id in read if id in ids], ids)
+    expect("whether any came twice", len(read), len({*read}))
+
+
 GET_TUPLE: Final[tuple[Check, ...]] = (
     get_tuple_of_an_unknown_thread,
     get_tuple_of_an_unknown_id,
@@ -300,6 +358,8 @@ GET_TUPLE: Final[tuple[Check, ...]] = (
     get_tuple_has_the_full_address,
     get_tuple_means_the_root,
     get_tuple_of_another_namespace,
+    get_tuple_needs_a_thread,
+    get_tuple_leaves_its_argument_alone,
     get_tuple_has_the_full_parent,
     get_tuple_has_the_pending_writes,
 )
@@ -310,6 +370,7 @@ LIST: Final[tuple[Check, ...]] = (
     list_sorts_by_id,
     list_of_one_thread,
     list_of_everything,
+    list_needs_a_thread,
     list_of_a_namespace,
     list_of_one_checkpoint,
     list_gives_whole_tuples,
@@ -320,9 +381,11 @@ LIST: Final[tuple[Check, ...]] = (
     list_filters_by_hostile_keys,
     list_filters_by_hostile_values,
     list_filters_by_type,
+    list_filters_by_lists_and_dicts,
     list_before,
     list_limit,
     list_counts_after_filtering,
     list_survives_a_deletion,
+    list_survives_a_put,
 )
 """The checks of `list`."""

@@ -1,15 +1,19 @@
 """What came out: one result for each capability, and what they come to together.
 
-level           the five that must be    the three that may be
-FULL            passed                   passed, or not there
-BASE+PARTIAL    passed                   some failed
-BASE            some passed              whatever
-NONE            none passed              whatever
+level           the five that must be          the three that may be
+FULL            none failed                    none failed
+BASE+PARTIAL    all are there, and passed      some failed
+BASE            some passed, not all           whatever, but something failed
+NONE            none passed                    whatever, but something failed
+
+What is not there, or was not asked, has not failed. So a level alone says nothing about it, as in
+the reference: a class without any method is ``FULL``. `CapabilityReport.passed_all_base` wants all
+five, and the printed report names what is missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -31,7 +35,8 @@ class CapabilityResult:
         passed: whether all its checks passed; ``None`` if none ran.
         tests_passed, tests_failed: how many checks did.
         tests_skipped: 1 for a capability of which no check ran.
-        failures: what is wrong, each as ``name of the check: why``.
+        failures: what is wrong, each as ``name of the check: why``, and in a second line what a
+            saver that is right does.
     """
 
     detected: bool = False
@@ -49,6 +54,7 @@ class CapabilityReport:
     Fields:
         checkpointer_name: as it was registered.
         results: name of the capability → result.
+        methods: name of the capability → the saver's own methods for it: sync, async, both or none.
 
     >>> report = CapabilityReport("mine", {"put": CapabilityResult(True, False)})
     >>> report.passed_all(), report.passed_all_base(), report.conformance_level()
@@ -57,6 +63,7 @@ class CapabilityReport:
 
     checkpointer_name: str
     results: dict[str, CapabilityResult] = field(default_factory=dict)
+    methods: dict[str, Sequence[str]] = field(default_factory=dict)
 
     def _passed(self, capability: Capability) -> bool | None:
         result = self.results.get(capability.value)
@@ -90,7 +97,8 @@ class CapabilityReport:
         }
 
     def print_report(self) -> None:
-        """Print a line for each capability, and below it what is wrong with it."""
+        """Print a line for each capability: how many checks passed, and which methods there are;
+        and below it what is wrong with it."""
         print(f"Saver: {self.checkpointer_name}")
         for title, group in (("must", BASE_CAPABILITIES), ("may", EXTENDED_CAPABILITIES)):
             print(f"\n  What a saver {title} do")
@@ -99,11 +107,30 @@ class CapabilityReport:
                 if capability in group:
                     mark = {True: "✓", False: "✗", None: "–"}[result.passed]
                     ran = result.tests_passed + result.tests_failed
-                    count = f"{result.tests_passed} of {ran}" if ran else "not asked, or not there"
+                    count = f"{result.tests_passed} of {ran}" if ran else "not asked"
+                    names = self.methods.get(capability.value)
+                    if names is not None:
+                        count = f"{count:<10} {', '.join(names)}" if names else "not there"
                     print(f"    {mark} {capability.value:<16} {count}")
                     for failure in result.failures:
-                        print(f"        {failure}")
-        print(f"\n  Level: {self.conformance_level()}")
+                        print("        " + failure.replace("\n", "\n          "))
+        print(f"\n  Level: {self.conformance_level()}{self._reservations()}")
+
+    def _reservations(self) -> str:
+        """What the level says nothing about."""
+        unknown = [
+            each.value
+            for each in Capability
+            if each in BASE_CAPABILITIES and self._passed(each) is None
+        ]
+        absent = [name for name in unknown if not self.methods.get(name, True)]
+        unasked = [name for name in unknown if name not in absent]
+        return "".join(
+            [
+                f", without {', '.join(absent)}, which a saver must have" if absent else "",
+                f", not asked about {', '.join(unasked)}" if unasked else "",
+            ]
+        )
 
 
 class ProgressCallbacks:

@@ -6,19 +6,74 @@ Each asks one question, which its docstring answers for a saver that is right.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 from uuid import uuid4
 
 from minigraph.checkpoint.base.records import WRITES_IDX_MAP
 from minigraph.checkpoint.conformance.bench import Bench, Check, address, expect, id_of
+from minigraph.checkpoint.serde.base import SerializerProtocol
 from minigraph.constants import ERROR, INTERRUPT, RESUME, TASKS
-from minigraph.types import Send
+from minigraph.types import RunnableConfig, Send
 
 __all__ = ["PUT", "PUT_WRITES"]
 
 HOSTILE_NAMES = ("../escape", "a/b", "..", "%", "_", "*", "'; DROP TABLE checkpoints; --", "ü\n|")
 """Names of threads that mean something to a file system, a database or a shell."""
+
+SEPARATORS = (":", "|", "/", "_", "-", ".", ",", " ")
+"""What a store may put between the names of which it makes a key."""
+
+
+@dataclass
+class Stranger:
+    """A class that no serializer knows by itself."""
+
+    value: int
+
+
+class Watched:
+    """A serializer that remembers what it was given and what it gave."""
+
+    def __init__(self, serde: SerializerProtocol) -> None:
+        self.serde = serde
+        self.dumped: list[Any] = []
+        self.loaded: list[Any] = []
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        self.dumped.append(obj)
+        return self.serde.dumps_typed(obj)
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        loaded = self.serde.loads_typed(data)
+        self.loaded.append(loaded)
+        return loaded
+
+
+@contextmanager
+def watched(bench: Bench) -> Iterator[Watched]:
+    """The saver's serializer is watched inside of the block."""
+    serde = bench.saver.serde
+    bench.saver.serde = watching = Watched(serde)
+    try:
+        yield watching
+    finally:
+        bench.saver.serde = serde
+
+
+async def expect_errors(bench: Bench, method: str, key: str, *given: Any) -> None:
+    """Fail unless the method raises `KeyError` for a config without this key."""
+    config, *rest = given
+    place = {name: value for name, value in config["configurable"].items() if name != key}
+    try:
+        await bench.call(method, {"configurable": place}, *rest)
+    except KeyError:
+        return
+    raise AssertionError(f"{method} with a config without {key} should be a KeyError")
+
 
 # ------------------------------------------------------------------------ put
 
@@ -136,6 +191,34 @@ async def put_keeps_threads_apart(bench: Bench) -> None:
     expect("the other", await bench.values(address(other)), {"x": 2})
 
 
+async def put_keeps_names_apart(bench: Bench) -> None:
+    """Thread and namespace are two names, wherever one ends and the other begins."""
+    prefix = bench.thread()
+    places: list[RunnableConfig] = []
+    checkpoint, new = bench.checkpoint({"x": 1})
+    for separator in SEPARATORS:
+        for thread, namespace in (("a{}b", ""), ("a", "b{}"), ("a{}", "b"), ("a", "{}b")):
+            place = address(prefix + thread.format(separator), namespace.format(separator))
+            made: Any = {**checkpoint, "channel_values": {"x": repr(place)}}
+            places.append(await bench.call("put", place, made, {"step": 0}, new))
+            await bench.put_writes(places[-1], [("x", repr(place))], "t")
+    for stored in places:
+        name = stored["configurable"]
+        place = address(name["thread_id"], name["checkpoint_ns"])
+        expect("the values", await bench.values(place), {"x": repr(place)})
+        expect("the writes", await bench.writes(place), [("t", "x", repr(place))])
+
+
+async def put_keeps_branches_apart(bench: Bench) -> None:
+    """Two checkpoints on top of one each have their own values, whatever their versions (CP-04)."""
+    thread = bench.thread()
+    parent = await bench.put(thread, {"x": 0})
+    branches = [await bench.put(thread, {"x": value}, parent) for value in (1, 2, 3)]
+    for value, config in enumerate(branches, 1):
+        expect("the values", await bench.values(config), {"x": value})
+    expect("the parent's", await bench.values(parent), {"x": 0})
+
+
 async def put_takes_any_name_of_a_thread(bench: Bench) -> None:
     """Names that mean something to the store are names like any other, and no two are one."""
     prefix = bench.thread()
@@ -215,6 +298,42 @@ async def put_takes_a_number_for_a_thread(bench: Bench) -> None:
     expect("what is left", await bench.get(address(text)), None)
 
 
+async def put_needs_thread_and_namespace(bench: Bench) -> None:
+    """A config without one of these is a `KeyError`, and not another place (SV-03)."""
+    checkpoint, new = bench.checkpoint({"x": 1})
+    for key in ("thread_id", "checkpoint_ns"):
+        given = (address(bench.thread()), checkpoint, {"step": 0}, new)
+        await expect_errors(bench, "put", key, *given)
+
+
+async def put_goes_through_the_serializer(bench: Bench) -> None:
+    """Values become bytes, and values again, by ``saver.serde`` and nothing else: it may be one
+    that encrypts (SV-01)."""
+    value = f"secret-{uuid4()}"
+    with watched(bench) as serde:
+        config = await bench.put(bench.thread(), {"x": value})
+        expect("whether serde.dumps_typed was given the value", value in repr(serde.dumped), True)
+        expect("the values", await bench.values(config), {"x": value})
+        expect("whether serde.loads_typed gave the value", value in repr(serde.loaded), True)
+
+
+async def put_goes_through_a_wider_copy(bench: Bench) -> None:
+    """`with_allowlist` gives a saver on the same store, which stores what is allowed by then. A
+    graph that is compiled uses such a copy (SD-25)."""
+    thread = bench.thread()
+    wider = bench.saver.with_allowlist([Stranger])
+    value = Stranger(1) if hasattr(bench.saver.serde, "with_msgpack_allowlist") else "plain"
+    copy = Bench(wider, prefers_sync=bench.prefers_sync)
+    config = await copy.put(thread, {"x": value})
+    await copy.put_writes(config, [("x", value)], "t")
+    for which in (copy, bench):
+        expect("the values", await which.values(config), {"x": value})
+        expect("the writes", await which.writes(config), [("t", "x", value)])
+        expect("the list", await which.ids(address(thread)), [id_of(config)])
+    await bench.call("delete_thread", thread)  # others may not read it
+    expect("what the copy has left", await copy.get(config), None)
+
+
 async def put_leaves_its_arguments_alone(bench: Bench) -> None:
     """Config, checkpoint, metadata and versions are the caller's (SV-03)."""
     checkpoint, new = bench.checkpoint({"x": [1]})
@@ -267,6 +386,15 @@ async def put_writes_keeps_task_channel_and_value(bench: Bench) -> None:
     config = await bench.put(bench.thread())
     await bench.put_writes(config, [("x", 1), ("y", {"a": [None]}), ("x", 2)], "t")
     expected = [("t", "x", 1), ("t", "y", {"a": [None]}), ("t", "x", 2)]
+    expect("the writes", await bench.writes(config), expected)
+
+
+async def put_writes_keeps_none(bench: Bench) -> None:
+    """``None`` is a value. It is what follows an edge; without it a task that is finished would run
+    again."""
+    config = await bench.put(bench.thread())
+    await bench.put_writes(config, [("branch:to:b", None), ("x", 1), (RESUME, None)], "t")
+    expected = [("t", RESUME, None), ("t", "branch:to:b", None), ("t", "x", 1)]
     expect("the writes", await bench.writes(config), expected)
 
 
@@ -376,6 +504,44 @@ async def put_writes_may_come_first(bench: Bench) -> None:
     expect("the writes", await bench.writes(config), [("t", "x", 1)])
 
 
+async def put_writes_outlast_their_checkpoint(bench: Bench) -> None:
+    """A checkpoint that is stored again keeps its writes (SV-04, SV-07)."""
+    thread = bench.thread()
+    config = await bench.put(thread, {"x": 1})
+    await bench.put_writes(config, [("x", 2), (ERROR, "e")], "t")
+    made = bench.made[id_of(config) or ""]
+    await bench.call("put", address(thread), made, {"step": 7}, made["channel_versions"])
+    expect("the metadata", (await bench.there(config)).metadata, {"step": 7})
+    expect("the writes", sorted(await bench.writes(config)), [("t", ERROR, "e"), ("t", "x", 2)])
+
+
+async def put_writes_needs_thread_and_checkpoint(bench: Bench) -> None:
+    """A config without one of these is a `KeyError`, and not another place (SV-03)."""
+    config = await bench.put(bench.thread())
+    for key in ("thread_id", "checkpoint_id"):
+        await expect_errors(bench, "put_writes", key, config, [("x", 1)], "t")
+
+
+async def put_writes_goes_through_the_serializer(bench: Bench) -> None:
+    """As values do: by ``saver.serde`` and nothing else (SV-01)."""
+    value = f"secret-{uuid4()}"
+    config = await bench.put(bench.thread())
+    with watched(bench) as serde:
+        await bench.put_writes(config, [("x", value)], "t")
+        expect("whether serde.dumps_typed was given the value", value in repr(serde.dumped), True)
+        expect("the writes", await bench.writes(config), [("t", "x", value)])
+        expect("whether serde.loads_typed gave the value", value in repr(serde.loaded), True)
+
+
+async def put_writes_leaves_its_arguments_alone(bench: Bench) -> None:
+    """Config and writes are the caller's (SV-03)."""
+    config = await bench.put(bench.thread())
+    writes: list[Any] = [("x", [1]), (ERROR, "e"), ("y", None)]
+    before = repr((config, writes))
+    await bench.put_writes(config, writes, "t", "path")
+    expect("the arguments", repr((config, writes)), before)
+
+
 async def put_writes_takes_an_empty_list(bench: Bench) -> None:
     """No writes are none."""
     config = await bench.put(bench.thread())
@@ -415,6 +581,8 @@ PUT: Final[tuple[Check, ...]] = (
     put_keeps_the_parent,
     put_keeps_namespaces_apart,
     put_keeps_threads_apart,
+    put_keeps_names_apart,
+    put_keeps_branches_apart,
     put_takes_any_name_of_a_thread,
     put_keeps_each_checkpoint,
     put_keeps_what_did_not_change,
@@ -422,6 +590,9 @@ PUT: Final[tuple[Check, ...]] = (
     put_replaces_the_same_id,
     put_replaces_the_parent,
     put_takes_a_number_for_a_thread,
+    put_needs_thread_and_namespace,
+    put_goes_through_the_serializer,
+    put_goes_through_a_wider_copy,
     put_leaves_its_arguments_alone,
     put_shares_nothing,
     put_works_in_parallel,
@@ -430,6 +601,7 @@ PUT: Final[tuple[Check, ...]] = (
 
 PUT_WRITES: Final[tuple[Check, ...]] = (
     put_writes_keeps_task_channel_and_value,
+    put_writes_keeps_none,
     put_writes_keeps_the_order,
     put_writes_keeps_the_order_of_many,
     put_writes_is_idempotent,
@@ -441,6 +613,10 @@ PUT_WRITES: Final[tuple[Check, ...]] = (
     put_writes_belong_to_one_checkpoint,
     put_writes_keeps_namespaces_apart,
     put_writes_may_come_first,
+    put_writes_outlast_their_checkpoint,
+    put_writes_needs_thread_and_checkpoint,
+    put_writes_goes_through_the_serializer,
+    put_writes_leaves_its_arguments_alone,
     put_writes_takes_an_empty_list,
     put_writes_shares_nothing,
     put_writes_works_in_parallel,

@@ -14,14 +14,20 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from inspect import iscoroutinefunction, isgeneratorfunction
 from typing import Any, Final, TypeAlias
 
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
-from minigraph.checkpoint.conformance.bench import Bench, Check
-from minigraph.checkpoint.conformance.capabilities import Capability, has_both, is_written
+from minigraph.checkpoint.conformance.bench import Bench, Check, misshapen
+from minigraph.checkpoint.conformance.capabilities import (
+    BASE_CAPABILITIES,
+    Capability,
+    chosen,
+    has_both,
+    is_written,
+)
 from minigraph.checkpoint.conformance.reading import GET_TUPLE, LIST
 from minigraph.checkpoint.conformance.removing import (
     COPY_THREAD,
@@ -76,9 +82,29 @@ class RegisteredCheckpointer:
     skip_capabilities: Collection[str] = frozenset()
     lifespan: Lifespan = no_lifespan
 
-    def create(self) -> AbstractAsyncContextManager[BaseCheckpointSaver[Any]]:
-        """A saver, for an ``async with`` block."""
-        return asynccontextmanager(self.factory)()
+    @asynccontextmanager
+    async def create(self) -> AsyncGenerator[BaseCheckpointSaver[Any], None]:
+        """A saver, for an ``async with`` block. Raises `TypeError` if the function yields none."""
+        async with AsyncExitStack() as stack:
+            made: Any = self.factory()
+            if not isinstance(made, AsyncGenerator):
+                raise TypeError(no_factory(self.name, self.factory))
+            try:
+                saver = await stack.enter_async_context(asynccontextmanager(lambda: made)())
+            except RuntimeError as error:
+                if str(error) != "generator didn't yield":
+                    raise
+                raise TypeError(
+                    f"What makes the saver {self.name!r} has ended without yielding one. Write "
+                    "`yield saver` where it is ready to be used."
+                ) from None
+            if not isinstance(saver, BaseCheckpointSaver):
+                raise TypeError(
+                    f"What {self.name!r} yields must be a BaseCheckpointSaver, but it is "
+                    f"{saver!r}. Derive your class from "
+                    "minigraph.checkpoint.base.BaseCheckpointSaver."
+                )
+            yield saver
 
     def enter_lifespan(self) -> AbstractAsyncContextManager[None]:
         """What holds for all checks, for an ``async with`` block."""
@@ -99,7 +125,7 @@ def checkpointer_test(
         lifespan: see `RegisteredCheckpointer`.
 
     Raises `ValueError` for a capability that does not exist, and `TypeError` for a function of
-    another kind.
+    another kind, or the saver's class itself.
 
     >>> import asyncio
     >>> from minigraph.checkpoint.memory import InMemorySaver
@@ -115,17 +141,24 @@ def checkpointer_test(
             f"A saver to be checked needs a name, but got {name!r}. Write "
             '@checkpointer_test(name="mine") above the function.'
         )
-    skipped = {Capability(each).value for each in skip_capabilities or ()}
+    skipped = {each.value for each in chosen(skip_capabilities or (), "skip_capabilities")}
 
     def register(factory: SaverFactory) -> RegisteredCheckpointer:
-        if not callable(factory) or iscoroutinefunction(factory) or isgeneratorfunction(factory):
-            raise TypeError(
-                f"What makes the saver {name!r} must be an async generator function, but it is "
-                f"{factory!r}. Write `async def`, and `yield` the saver instead of returning it."
-            )
+        is_class = isinstance(factory, type)
+        is_other = iscoroutinefunction(factory) or isgeneratorfunction(factory)
+        if is_class or is_other or not callable(factory):
+            raise TypeError(no_factory(name, factory))
         return RegisteredCheckpointer(name, factory, skipped, lifespan or no_lifespan)
 
     return register
+
+
+def no_factory(name: str, found: Any) -> str:
+    """The words for what is no function that yields a saver."""
+    return (
+        f"What makes the saver {name!r} must be an async generator function, but it is {found!r}. "
+        "Write `async def`, and `yield` the saver instead of returning it."
+    )
 
 
 async def validate(
@@ -144,33 +177,38 @@ async def validate(
     Returns the report, in which there is a result for each capability, also for one that was not
     checked. A check that fails is an entry there and no error. Raises `ValueError` for a
     capability that does not exist, `TypeError` for what is not registered or no saver, and
-    whatever the function or its `lifespan` raises.
+    whatever the function or its `lifespan` raises. Where a method is of the wrong kind, such as an
+    `aput` that is not async, that is the one failure, and no check is run.
     """
     if not isinstance(registered, RegisteredCheckpointer):
         raise TypeError(
             f"validate needs what @checkpointer_test(name=…) makes of a function, but got "
             f"{registered!r}. Put the decorator above the async function that yields your saver."
         )
-    wanted = {Capability(each) for each in (Capability if capabilities is None else capabilities)}
-    wanted -= {Capability(each) for each in registered.skip_capabilities}
+    wanted = {*Capability} if capabilities is None else chosen(capabilities, "capabilities")
+    wanted -= chosen(registered.skip_capabilities, "skip_capabilities")
     report = CapabilityReport(registered.name)
     progress = progress or ProgressCallbacks.quiet()
+    needed = BASE_CAPABILITIES | wanted
+    wrong: dict[str, str] | None = None
     async with registered.enter_lifespan():
         for capability, checks in CHECKS.items():
             name = capability.value
             async with registered.create() as saver:
-                if not isinstance(saver, BaseCheckpointSaver):
-                    raise TypeError(
-                        f"What {registered.name!r} yields must be a BaseCheckpointSaver, but it "
-                        f"is {saver!r}. Derive your class from "
-                        "minigraph.checkpoint.base.BaseCheckpointSaver."
-                    )
-                detected = is_written(saver, f"a{name}") or is_written(saver, name)
-                if detected and capability in wanted:
+                wrong = await misshapen(saver, needed) if wrong is None else wrong
+                benches, second = [Bench(saver)], Bench(saver, prefers_sync=True)
+                if has_both(saver) and await second.is_offered():
+                    benches.append(second)
+                methods = [each for each in (name, f"a{name}") if is_written(saver, each)]
+                if len(methods) == 2 and len(benches) == 1:
+                    methods = methods[1:]  # the sync one only says that there is none
+                report.methods[name] = methods
+                if name in wrong:
                     progress.on_capability_start(name, True)
-                    benches, second = [Bench(saver)], Bench(saver, prefers_sync=True)
-                    if has_both(saver) and await second.is_offered():
-                        benches.append(second)
+                    progress.on_test_result(name, methods[-1], False, wrong[name])
+                    result = CapabilityResult(True, False, tests_failed=1, failures=[wrong[name]])
+                elif methods and capability in wanted and not wrong:
+                    progress.on_capability_start(name, True)
                     result = await run(name, checks, benches, progress)
                 else:
                     progress.on_capability_start(name, False)
@@ -197,11 +235,32 @@ async def run(
                 await check(bench)
         except Exception as error:
             which = "with the sync methods, " if bench.prefers_sync else ""
+            rule = " ".join((check.__doc__ or "").split())
             result.tests_failed += 1
-            result.failures.append(f"{name}: {which}{error or type(error).__name__}")
+            result.failures.append(f"{name}: {which}{reason(error, bench.saver)}\n{rule}")
             progress.on_test_result(capability, name, False, traceback.format_exc())
         else:
             result.tests_passed += 1
             progress.on_test_result(capability, name, True, None)
     result.passed = result.tests_failed == 0
     return result
+
+
+def reason(error: Exception, saver: BaseCheckpointSaver[Any]) -> str:
+    """Why a check has failed: in its own words; or what was raised, and where in the saver."""
+    frames = [
+        (frame.f_globals.get("__name__", ""), f"{frame.f_code.co_filename}:{line}")
+        for frame, line in traceback.walk_tb(error.__traceback__)
+    ]
+    kit = __name__.rpartition(".")[0]
+    if isinstance(error, AssertionError) and frames[-1][0].startswith(kit):
+        return str(error)
+    # The deepest line in the saver's own module; if there is none, in that of a class below it.
+    places = [
+        place
+        for cls in type(saver).__mro__
+        for module, place in reversed(frames)
+        if module == cls.__module__
+    ]
+    said = " ".join("".join(traceback.format_exception_only(error)).split("\n")).strip()
+    return f"{said} ({[*places, frames[-1][1]][0]})"

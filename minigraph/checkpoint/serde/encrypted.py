@@ -74,6 +74,8 @@ class EncryptedSerializer:
         allow_plaintext: whether data that is not encrypted is read as well. For a store that is
             being moved to encryption; somebody who can write to it can plant anything then.
 
+    Raises `TypeError` for what is no cipher, such as a key.
+
     >>> class Rot128:  # no cipher at all
     ...     def encrypt(self, plaintext):
     ...         return "rot128", bytes(byte ^ 128 for byte in plaintext)
@@ -93,6 +95,15 @@ class EncryptedSerializer:
         *,
         allow_plaintext: bool = False,
     ) -> None:
+        if isinstance(cipher, type) or not (
+            hasattr(cipher, "encrypt") and hasattr(cipher, "decrypt")
+        ):
+            # It may be a key, so it is not shown.
+            raise TypeError(
+                "A cipher is an object with the methods encrypt and decrypt, but this is "
+                f"{'a class' if isinstance(cipher, type) else type(cipher).__name__}. "
+                "With a key, write EncryptedSerializer.from_pycryptodome_aes(key=…)."
+            )
         self.cipher = cipher
         self.serde: SerializerProtocol = (
             JsonPlusSerializer(allowed_msgpack_modules=())
@@ -174,7 +185,8 @@ class EncryptedSerializer:
             kwargs: for ``Crypto.Cipher.AES.new``; for instance another ``mode`` than EAX.
 
         Raises `ValueError` for a key that is missing or of another length, and for a mode that
-        does not authenticate; `ImportError` if the package is not installed.
+        does not authenticate; `TypeError` for a key that is no bytes; `ImportError` if the package
+        is not installed.
         """
         return cls(AesCipher(key, **kwargs), serde, allow_plaintext=allow_plaintext)
 
@@ -198,7 +210,13 @@ class AesCipher:
                 "pip install 'minigraph[encryption]'."
             ) from error
         self._key = key_of_environment() if key is None else key
-        if not isinstance(self._key, bytes) or len(self._key) not in (16, 24, 32):
+        if not isinstance(self._key, bytes):
+            kind = "text" if isinstance(self._key, str) else type(self._key).__name__
+            raise TypeError(
+                f"An AES key must be bytes, but this one is {kind}. Write key=b'…', or "
+                "key=text.encode() for what is stored as text."
+            )
+        if len(self._key) not in (16, 24, 32):
             raise ValueError(
                 "An AES key must be 16, 24, or 32 bytes long, such as secrets.token_bytes(32); "
                 "in the environment, as many characters of plain ASCII."
@@ -272,6 +290,7 @@ def key_of_environment() -> bytes:
         if key := os.environ.get(variable):
             return key.encode()
     raise ValueError(
-        f"{KEY_VARIABLES[0]} environment variable is not set. Set it to a key of 16, 24 or 32 "
-        f"characters, or pass one: from_pycryptodome_aes(key=…)."
+        f"The {KEY_VARIABLES[0]} environment variable is not set, and neither is "
+        f"{KEY_VARIABLES[1]}. Set one of them to a key of 16, 24 or 32 characters, or pass a key: "
+        f"from_pycryptodome_aes(key=…)."
     )

@@ -195,7 +195,8 @@ class JsonPlusSerializer:
             raise TypeError(
                 f"a `{module}.{name}` cannot be stored, because the serializer may not build it "
                 f"again when it is read. Name the class in an annotation of the graph's state, or "
-                f"allow it: JsonPlusSerializer(allowed_msgpack_modules=[({module!r}, {name!r})])"
+                f"allow it: saver.with_allowlist([({module!r}, {name!r})]), or "
+                f"JsonPlusSerializer(allowed_msgpack_modules=[({module!r}, {name!r})])"
             )
         known = self._vouched.get(address)
         if known is not cls and (known is not None or self._listed is None):
@@ -283,6 +284,7 @@ class JsonPlusSerializer:
                 f"Stored data names the type `{module}.{name}`, which is not on the list of types "
                 f"that may be built. If you know it and trust those who write to the store, name "
                 f"it in an annotation of the graph's state, or allow it: "
+                f"saver.with_allowlist([({module!r}, {name!r})]), or "
                 f"JsonPlusSerializer(allowed_msgpack_modules=[({module!r}, {name!r})])."
             )
         else:
@@ -299,12 +301,19 @@ class JsonPlusSerializer:
 def _addresses(entries: Iterable[Address | type]) -> dict[Address, type | None]:
     """Address → the class, where it was given as one."""
     found: dict[Address, type | None] = {}
-    for entry in entries:
-        if isinstance(entry, type):
-            found[address_of(entry)] = entry
-        else:
-            module, name = entry
-            found[module, name] = None
+    # A text is a sequence too, and so is an enum.
+    alone = isinstance(entries, (str, type)) or not isinstance(entries, Iterable)
+    for entry in (entries,) if alone else entries:
+        match entry:
+            case type() if not alone:
+                found[address_of(entry)] = entry
+            case (str(module), str(name)) if not alone:
+                found[module, name] = None
+            case _:
+                raise TypeError(
+                    f"Types that may be stored are given in a list of classes, or of pairs such as "
+                    f"('colours', 'Colour'), but {entry!r} is {'no list' if alone else 'neither'}."
+                )
     return found
 
 

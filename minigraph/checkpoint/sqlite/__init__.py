@@ -1,6 +1,6 @@
 """A saver in one file. Read `schema`, `database`, `rows`, `saver`, then `aio`."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minigraph.doors import lazy_door
 
@@ -9,4 +9,14 @@ if TYPE_CHECKING:
 
 __all__ = ["SqliteSaver"]
 
-__getattr__ = lazy_door(__name__, {"SqliteSaver": "minigraph.checkpoint.sqlite.saver"})
+_door = lazy_door(__name__, {"SqliteSaver": "minigraph.checkpoint.sqlite.saver"})
+
+
+def __getattr__(name: str) -> Any:
+    if name == "AsyncSqliteSaver":
+        # An `AttributeError` would be replaced by one that does not say where it is.
+        raise ImportError(
+            f"{name} is not in {__name__}, but in a module of its own: "
+            f"from minigraph.checkpoint.sqlite.aio import {name}"
+        )
+    return _door(name)

@@ -143,8 +143,9 @@ class SqliteSaver(BaseCheckpointSaver[str]):
             it with ``check_same_thread=False``; another one works too if it is to a file, which
             is then opened once more.
         serde: how values become bytes. Classes of yours that the graph's state does not name,
-            and that are not listed in ``JsonPlusSerializer(allowed_msgpack_modules=[…])``, are
-            refused with a `TypeError` when they are stored: the next process could not read them.
+            and that are allowed neither by `with_allowlist` nor by a
+            ``JsonPlusSerializer(allowed_msgpack_modules=[…])``, are refused with a `TypeError`
+            when they are stored: the next process could not read them.
 
     Several threads may use one saver at the same time, and several processes one file. When
     `put` or `put_writes` returns, what was stored is on the disk.
