@@ -9,6 +9,21 @@ sort as the ids do. A file is written under another name and then renamed: whoev
 all of it, or nothing, even if the process dies in between.
 
 There is one lock for each saver, so one process may use a directory at a time.
+
+With a graph, whose threads are there again in the next process:
+
+    graph = builder.compile(checkpointer=DirectorySaver("threads"))
+    graph.invoke({"steps": []}, {"configurable": {"thread_id": "1"}})
+
+And is it right? These checks know:
+
+    from minigraph.checkpoint.conformance import checkpointer_test, validate
+
+    @checkpointer_test(name="directory")
+    async def directory():
+        yield DirectorySaver("checked")
+
+    asyncio.run(validate(directory)).print_report()
 """
 
 from __future__ import annotations
@@ -31,6 +46,7 @@ from minigraph.checkpoint.base import (
     get_checkpoint_metadata,
     writes_sort_key,
 )
+from minigraph.checkpoint.serde.base import UnreadableError
 
 
 def digest(name: Any) -> str:
@@ -66,8 +82,11 @@ class DirectorySaver(BaseCheckpointSaver[int]):
         os.replace(file.name, path)
 
     def read(self, path: Path) -> Any:
-        tag, data = path.read_bytes().split(b"\n", 1)
-        return self.serde.loads_typed((tag.decode(), data))
+        try:
+            tag, data = path.read_bytes().split(b"\n", 1)
+            return self.serde.loads_typed((tag.decode(), data))
+        except ValueError as error:
+            raise UnreadableError(f"The file {path} cannot be read: {error}") from error
 
     def record(self, path: Path, config: Any = None) -> CheckpointTuple | None:
         try:
@@ -111,12 +130,10 @@ class DirectorySaver(BaseCheckpointSaver[int]):
             self.write(path, [task_id, task_path, stored])
 
     def get_tuple(self, config: Any) -> CheckpointTuple | None:
-        if checkpoint_id := get_checkpoint_id(config):
-            path = self.folder(config) / f"{checkpoint_id.encode().hex()}.checkpoint"
-            return self.record(path, config)
-        return next(
-            self.list({"configurable": {"checkpoint_ns": "", **config["configurable"]}}), None
-        )
+        if id := get_checkpoint_id(config):
+            return self.record(self.folder(config) / f"{id.encode().hex()}.checkpoint", config)
+        latest_of = {"configurable": {"checkpoint_ns": "", **config["configurable"]}}
+        return next(self.list(latest_of), None)
 
     def list(
         self, config: Any, *, filter: Any = None, before: Any = None, limit: int | None = None

@@ -233,6 +233,11 @@ class Beginning(Progress):
         edited = self.request.is_inner and self.metadata.get("source") in ("update", "fork")
         if edited and answers and not waiting:
             found = yield from self.answers_before_the_edit(tasks, answers)
+        elif answers and not found:
+            yield Warn(
+                f"An answer has come to the graph at {self.namespace!r} for a question that was "
+                "answered before. It has no effect."
+            )
         self.resumption = Resumption(found, self.origins(tasks))
 
     def answers_before_the_edit(
@@ -249,6 +254,7 @@ class Beginning(Progress):
             saved = migrated((yield Load(config)))
             config = None if saved is None else saved.parent_config
         found: dict[str, dict[str, Any]] = {}
+        known: set[str] = set()
         if saved is not None:
             step, id = saved.metadata.get("step", -2) + 1, saved.checkpoint["id"]
             then = plan(
@@ -256,10 +262,11 @@ class Beginning(Progress):
             )
             asked = {interrupt_id(task.namespace, 0): task.path for task in then}
             now = {task.path: task for task in tasks}
-            for old in answers.keys() & asked.keys():
+            known = answers.keys() & asked.keys()
+            for old in known:
                 if (task := now.get(asked[old])) is not None:
                     found[task.id] = {interrupt_id(task.namespace, 0): answers[old]}
-        if len(answers) == 1 and not found:
+        if len(answers) == 1 and not known:
             self.loose = LooseAnswer(*answers.values())
         elif len(found) < len(answers):
             yield Warn(

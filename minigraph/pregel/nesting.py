@@ -121,7 +121,7 @@ def place_of(
     if the graph can only be an inner one (SB-13).
     """
     config = merged(bound, given)
-    task = running_task.get()
+    task = running_task.get() or getattr(given, "task", None)
     if isinstance(task, Running):
         if is_here(config.get("configurable", {}), task):
             return inner_place(checkpointer, config, task)

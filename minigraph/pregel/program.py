@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from minigraph.constants import ERROR, INTERRUPT, RESUME, TASKS
+from minigraph.constants import ERROR, INTERRUPT, MISSING, RESUME, TASKS
 from minigraph.errors import (
     ErrorCode,
     GraphRecursionError,
@@ -50,6 +50,7 @@ from minigraph.pregel.effects import (
     Start,
     Stopped,
     View,
+    Warn,
 )
 from minigraph.pregel.events import task_result_event
 from minigraph.pregel.identity import interrupt_id
@@ -327,10 +328,10 @@ class Run(Beginning):
         if self.request.has_saver:
             if self.resumption is not None:
                 self.held, self.resumption = {}, None
-                if (
-                    not self.request.is_inner
-                ):  # inside, the super-step of the task is still that one
-                    self.loose = None
+                if not self.request.is_inner:  # else the super-step around it is still the same
+                    left, self.loose = self.loose, None
+                    if left is not None and (answer := left.take()) is not MISSING:
+                        yield Warn(f"The answer {answer!r:.200} is for nobody: nobody has asked.")
             save = self.checkpoint_saved("loop")
             try:
                 yield save

@@ -22,6 +22,7 @@ from dataclasses import replace
 from functools import partial
 from inspect import isawaitable
 from queue import Empty, SimpleQueue
+from threading import Condition
 from time import perf_counter
 from types import CoroutineType
 from typing import Any, Final, TypeAlias
@@ -179,6 +180,25 @@ def timed(call: Call) -> tuple[Any, float]:
     return answer, perf_counter() - began
 
 
+class Counted:
+    """How many graphs are at work in the tasks of a sync run."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.changed = Condition()
+
+    def add(self, change: int) -> None:
+        with self.changed:
+            self.count += change
+            self.changed.notify_all()
+
+    def wait(self) -> None:
+        """Until there are none."""
+        with self.changed:
+            while self.count:
+                self.changed.wait()
+
+
 class ThreadRunner:
     """Runs tasks for a sync driver.
 
@@ -192,7 +212,8 @@ class ThreadRunner:
         self, limit: int | None, live: bool = False, around: Around = NOTHING_AROUND
     ) -> None:
         self.outer_is_over = around.is_over
-        self.around = around._replace(is_over=self.is_over)
+        self.inner_runs = Counted()
+        self.around = around._replace(is_over=self.is_over, inner_runs=self.inner_runs)
         self.over = False
         self.limit = limit or MAX_THREADS
         self.live = live
@@ -286,8 +307,12 @@ class ThreadRunner:
                 self.on_threads -= 1
 
     def close(self) -> None:
+        """Let the threads go. Graphs in tasks have stored what others read, so they are waited for:
+        they end with their present super-step."""
         if self.pool is not None:
             self.pool.shutdown(wait=False, cancel_futures=True)
+            if self.over:
+                self.inner_runs.wait()
 
 
 class LoopRunner:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, cast
 
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
 from minigraph.constants import LEVEL_SEPARATOR, MISSING, PUSH
@@ -25,6 +25,13 @@ from minigraph.runtime import Runtime
 from minigraph.types import Durability, Interrupt, RunnableConfig
 
 
+class InnerRuns(Protocol):
+    """Counts the graphs that are at work in the tasks of a sync run."""
+
+    def add(self, change: int) -> None:
+        """One more, or one less."""
+
+
 class Around(NamedTuple):
     """What a driver has for the graphs that its tasks call.
 
@@ -33,12 +40,14 @@ class Around(NamedTuple):
         durability: when they store.
         modes: what somebody wants to read of them.
         is_over: whether the run around them has ended without waiting for them.
+        inner_runs: counts them.
     """
 
     saver: BaseCheckpointSaver[Any] | None = None
     durability: Durability = "async"
     modes: frozenset[str] = frozenset()
     is_over: Callable[[], bool] = bool
+    inner_runs: InnerRuns | None = None
 
 
 NOTHING_AROUND = Around()
@@ -72,7 +81,9 @@ class Running:
     @property
     def config(self) -> RunnableConfig:
         if self.known_config is None:
-            self.known_config = task_config(self.task, self.view)
+            shown = TaskConfig(task_config(self.task, self.view))
+            shown.task = self
+            self.known_config = cast(RunnableConfig, shown)
         return self.known_config
 
     @property
@@ -139,6 +150,13 @@ class Running:
     def walk_from(self, result: Any) -> Generator[Call, Any, Sequence[Write]]:
         """The rest of the walk, if this is what the node's function is to have returned."""
         return self.task.node.work(result, self, returned=True)
+
+
+class TaskConfig(dict[str, Any]):
+    """A task's config, which remembers the task. A node may hand it to a thread of its own, where
+    no context says which task is running."""
+
+    task: Running
 
 
 def task_config(task: Task, view: View) -> RunnableConfig:

@@ -116,6 +116,9 @@ class Reader:
 
         Closing it closes the driver, so that what goes wrong then reaches who closes.
         """
+        runs = None if place.task is None else place.task.around.inner_runs
+        if runs is not None:
+            runs.add(1)
         try:
             while True:
                 try:
@@ -131,6 +134,8 @@ class Reader:
             raise place.arrived(sent) from None
         finally:
             driving.close()
+            if runs is not None:
+                runs.add(-1)
 
     async def achunks(
         self, driving: AsyncGenerator[Emit, None], place: Place, driver: AsyncDriver | None = None

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import importlib.util
 import operator
+import re
+import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from copy import copy
 from pathlib import Path
 from random import random
 from typing import Annotated, Any, TypedDict
@@ -24,12 +28,16 @@ from minigraph.checkpoint.conformance.report import (
 )
 from minigraph.checkpoint.conformance.suite import CHECKS
 from minigraph.checkpoint.memory import InMemorySaver
+from minigraph.checkpoint.serde.base import UnreadableError
+from minigraph.checkpoint.serde.encrypted import EncryptedSerializer
+from minigraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from minigraph.checkpoint.sqlite import SqliteSaver
 from minigraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from minigraph.graph import END, START, StateGraph
 from minigraph.types import Send
 
-EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "directory_saver.py"
+ROOT = Path(__file__).parent.parent.parent
+EXAMPLE = ROOT / "examples" / "directory_saver.py"
 
 
 def load_example() -> Any:
@@ -55,6 +63,23 @@ async def in_sqlite(path: Path) -> AsyncIterator[Any]:
         yield saver
 
 
+class Rot128:
+    """A cipher that keeps nothing secret, and changes every byte."""
+
+    def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
+        return "rot128", bytes(byte ^ 128 for byte in plaintext)
+
+    def decrypt(self, ciphername: str, ciphertext: bytes) -> bytes:
+        return self.encrypt(ciphertext)[1]
+
+
+@asynccontextmanager
+async def in_sqlite_encrypted(path: Path) -> AsyncIterator[Any]:
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    yield SqliteSaver(connection, serde=EncryptedSerializer(Rot128()))
+    connection.close()
+
+
 @asynccontextmanager
 async def in_a_directory(path: Path) -> AsyncIterator[Any]:
     yield DirectorySaver(path)
@@ -64,6 +89,7 @@ SAVERS: dict[str, Callable[[Path], AbstractAsyncContextManager[Any]]] = {
     "memory": in_memory,
     "sqlite": in_sqlite,
     "async sqlite": lambda path: AsyncSqliteSaver.from_conn_string(str(path / "threads.db")),
+    "encrypted": in_sqlite_encrypted,
     "directory": in_a_directory,
 }
 
@@ -111,8 +137,14 @@ def test_how_many_checks_there_are() -> None:
     """Each stands in the table once, and says what it proves."""
     checks = [check for group in CHECKS.values() for check in group]
 
-    assert len(checks) == len(set(checks)) == 88
+    assert len(checks) == len(set(checks)) == 103
     assert all(check.__doc__ for check in checks)
+    page = (ROOT / "docs" / "persistence.md").read_text(encoding="utf-8")
+    assert f"The kit asks {len(checks)} small questions" in page
+    for capability in BASE_CAPABILITIES:
+        number = len(CHECKS[capability])
+        count = f"{number} of {number}"
+        assert f"    ✓ {capability.value:<16} {count:<10} {capability.value}\n" in page
     for module in {check.__module__ for check in checks}:
         file = Path(importlib.import_module(module).__file__ or "")
         written = file.read_text(encoding="utf-8").count("(bench: Bench) -> None:")
@@ -147,16 +179,20 @@ class Sharing(InMemorySaver):
 
     def __init__(self) -> None:
         super().__init__()
-        self.values: dict[str, Any] = {}
+        self.values: dict[Any, Any] = {}
 
     async def aput(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
-        self.values[checkpoint["id"]] = checkpoint["channel_values"]
-        return self.put(config, checkpoint, metadata, new_versions)
+        stored = self.put(config, checkpoint, metadata, new_versions)
+        self.values[repr(stored)] = checkpoint["channel_values"]
+        return stored
 
     async def aget_tuple(self, config: Any) -> Any:
         found = self.get_tuple(config)
         if found is not None:
-            found.checkpoint["channel_values"] = self.values[found.checkpoint["id"]]
+            where = {"checkpoint_ns": "", **found.config["configurable"]}
+            names = ("thread_id", "checkpoint_ns", "checkpoint_id")
+            full = {"configurable": {name: where[name] for name in names}}
+            found.checkpoint["channel_values"] = self.values[repr(full)]
         return found
 
 
@@ -323,6 +359,144 @@ class Mixing(InMemorySaver):
                 self.writes[key] = {**writes, **self.writes.get(key, {})}
 
 
+class DropsNone(InMemorySaver):
+    """Takes a write of None for no write."""
+
+    def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+        some = [write for write in writes if write[1] is not None]
+        super().put_writes(config, some, task_id, task_path)
+
+
+OWN = JsonPlusSerializer(allowed_msgpack_modules=True)
+
+
+class Headstrong(InMemorySaver):
+    """Uses a serializer of its own, whichever it was given."""
+
+    serde = property(lambda self: OWN, lambda self, given: None)  # type: ignore[assignment]
+
+
+class Strict(InMemorySaver):
+    def __init__(self) -> None:
+        super().__init__(serde=JsonPlusSerializer(allowed_msgpack_modules=()))
+
+
+class Elsewhere(Strict):
+    """Its wider copy has a store of its own."""
+
+    def with_allowlist(self, extra_allowlist: Any) -> Any:
+        return InMemorySaver()
+
+
+class Deaf(Strict):
+    """Its wider copy allows no more than it does itself."""
+
+    def with_allowlist(self, extra_allowlist: Any) -> Any:
+        return copy(self)
+
+
+class Repeating(InMemorySaver):
+    """Stores values by version, and gives both of two branches the same."""
+
+    def get_next_version(self, current: Any, channel: None) -> str:
+        return f"{int(current or 0) + 1:032}"
+
+
+class Renewing(InMemorySaver):
+    """Removes the writes of a checkpoint that is put."""
+
+    def put(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+        stored = super().put(config, checkpoint, metadata, new_versions)
+        self.writes.pop(tuple(stored["configurable"].values()), None)  # type: ignore[call-overload]
+        return stored
+
+
+class Guessing(InMemorySaver):
+    """Makes up what a config lacks."""
+
+    def put(self, config: Any, *args: Any) -> Any:
+        place = {"thread_id": "", "checkpoint_ns": "", **config["configurable"]}
+        return super().put({"configurable": place}, *args)
+
+    def put_writes(self, config: Any, *args: Any) -> None:
+        place = {"thread_id": "", "checkpoint_id": "", **config["configurable"]}
+        super().put_writes({"configurable": place}, *args)
+
+    def get_tuple(self, config: Any) -> Any:
+        return super().get_tuple(config) if "thread_id" in config["configurable"] else None
+
+    def list(self, config: Any, **options: Any) -> Any:
+        known = config is None or "thread_id" in config["configurable"]
+        return super().list(config if known else None, **options)
+
+
+class Editing(InMemorySaver):
+    """Takes configs and writes for its own."""
+
+    def put_writes(self, config: Any, writes: Any, *task: str) -> None:
+        super().put_writes(config, [*writes], *task)
+        writes.sort(key=lambda write: write[0])
+
+    def get_tuple(self, config: Any) -> Any:
+        found = super().get_tuple(config)
+        config["configurable"].setdefault("checkpoint_ns", "")
+        return found
+
+
+class Containing(InMemorySaver):
+    """Compares a dict or a list of a filter by what is in it."""
+
+    def list(self, config: Any, *, filter: Any = None, limit: Any = None, **options: Any) -> Any:
+        def passes(found: Any, wanted: Any) -> bool:
+            if isinstance(wanted, dict) and isinstance(found, dict):
+                return wanted.items() <= found.items()
+            if isinstance(wanted, list) and isinstance(found, list):
+                return all(each in found for each in wanted)
+            return bool(found == wanted)
+
+        for found in super().list(config, **options):
+            if limit is not None and limit <= 0:
+                return
+            if all(passes(found.metadata.get(k), v) for k, v in (filter or {}).items()):
+                yield found
+                limit = limit and limit - 1
+
+
+class Growing(InMemorySaver):
+    """Does not bear that something is put while it lists."""
+
+    def list(self, config: Any, **options: Any) -> Any:
+        def count() -> int:
+            return sum(map(len, self.storage.get(config["configurable"]["thread_id"], {}).values()))
+
+        before = count() if config else 0
+        for found in super().list(config, **options):
+            if config and count() > before:
+                raise RuntimeError("changed size during iteration")
+            yield found
+
+
+class JoinedKeys(dict[Any, Any]):
+    """Makes one text of the names in a key."""
+
+    separator = ""
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(self.separator.join(key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(self.separator.join(key), value)
+
+    def __delitem__(self, key: Any) -> None:
+        super().__delitem__(self.separator.join(key))
+
+    def __contains__(self, key: Any) -> bool:
+        return super().__contains__(self.separator.join(key))
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return super().get(self.separator.join(key), default)
+
+
 class HalfDone(InMemorySaver):
     """Has a method that is right, and its sync twin that does nothing."""
 
@@ -340,6 +514,14 @@ class AsyncOnly(BaseCheckpointSaver[str]):
         super().__init__()
         self.inner = inner = InMemorySaver()
         self.get_next_version = inner.get_next_version  # type: ignore[method-assign, assignment]
+
+    @property
+    def serde(self) -> Any:
+        return self.inner.serde
+
+    @serde.setter
+    def serde(self, given: Any) -> None:  # type: ignore[override]
+        self.inner.serde = given
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError("use the async methods")
@@ -403,11 +585,51 @@ class AsyncOnly(BaseCheckpointSaver[str]):
         (Whole, {"put_writes_takes_a_mixed_list_again"}),
         (Replacing, {"copy_thread_leaves_what_the_target_had"}),
         (Mixing, {"copy_thread_replaces_the_same_id"}),
+        (DropsNone, {"put_writes_keeps_none"}),
+        (
+            Headstrong,
+            {"put_goes_through_the_serializer", "put_writes_goes_through_the_serializer"},
+        ),
+        (Elsewhere, {"put_goes_through_a_wider_copy"}),
+        (Deaf, {"put_goes_through_a_wider_copy"}),
+        (
+            Repeating,
+            {"put_keeps_branches_apart", "get_tuple_takes_the_greatest_id_for_the_latest"},
+        ),
+        (Renewing, {"put_writes_may_come_first", "put_writes_outlast_their_checkpoint"}),
+        (
+            Guessing,
+            {
+                "put_needs_thread_and_namespace",
+                "put_writes_needs_thread_and_checkpoint",
+                "get_tuple_needs_a_thread",
+                "list_needs_a_thread",
+            },
+        ),
+        (
+            Editing,
+            {"put_writes_leaves_its_arguments_alone", "get_tuple_leaves_its_argument_alone"},
+        ),
+        (Containing, {"list_filters_by_lists_and_dicts"}),
+        (Growing, {"list_survives_a_put"}),
     ],
 )
 def test_savers_that_are_not_right(broken: type[InMemorySaver], caught: set[str]) -> None:
     """SV-70, SV-09, SV-08: what is wrong is named, and nothing else."""
     assert failures_of(broken()) == caught
+
+
+@pytest.mark.parametrize("separator", [":", "|", "/"])
+def test_names_that_are_joined(separator: str) -> None:
+    """SV-70: whatever a store puts between the names of a key, it may be in a name."""
+
+    class Joining(InMemorySaver):
+        def __init__(self) -> None:
+            super().__init__()
+            self.writes = JoinedKeys()
+            self.writes.separator = separator
+
+    assert failures_of(Joining()) == {"put_keeps_names_apart"}
 
 
 def test_sync_methods_are_tried_too() -> None:
@@ -421,7 +643,7 @@ def test_sync_methods_are_tried_too() -> None:
     result = report.results["put_writes"]
     names = [failure.partition(": ") for failure in result.failures]
     assert all(why.startswith("with the sync methods, ") for _, _, why in names)
-    passed = {"put_writes_takes_an_empty_list"}
+    passed = {"put_writes_takes_an_empty_list", "put_writes_leaves_its_arguments_alone"}
     assert {name for name, _, _ in names} == {
         check.__name__ for check in CHECKS[Capability.PUT_WRITES]
     } - passed
@@ -478,10 +700,26 @@ def test_what_is_called_when() -> None:
 
 
 def test_unknown_capabilities() -> None:
-    with pytest.raises(ValueError, match="nothing"):
-        checkpointer_test(name="m", skip_capabilities={"nothing"})
-    with pytest.raises(ValueError, match="nothing"):
-        report_of(lambda: in_memory(Path()), capabilities={"nothing"})
+    """SV-70: the ones that there are, are named; a text is no set of letters."""
+    there = [each.value for each in Capability]
+    for argument in ("skip_capabilities", "capabilities"):
+
+        def call(given: Any, argument: str = argument) -> None:
+            if argument == "capabilities":
+                report_of(lambda: in_memory(Path()), capabilities=given)
+            else:
+                checkpointer_test(name="m", skip_capabilities=given)
+
+        with pytest.raises(ValueError) as caught:
+            call({"puts"})
+        assert str(caught.value) == (
+            f"There is no capability 'puts', as {argument} says; there are {there}."
+        )
+        with pytest.raises(TypeError) as refused:
+            call("put")
+        assert str(refused.value) == (
+            f"{argument} must be a set of names, but it is 'put'. Did you mean {{'put'}}?"
+        )
 
 
 @pytest.mark.parametrize(
@@ -510,30 +748,72 @@ def test_levels(
 
 
 def test_a_printed_report(capsys: pytest.CaptureFixture[str]) -> None:
-    """SV-70: a line for each capability, and what is wrong."""
+    """SV-70: a line for each capability, its methods, and what is wrong; what is not there."""
     CapabilityReport(
         "mine",
         {
             "put": CapabilityResult(True, True, 17),
-            "list": CapabilityResult(True, False, 16, 1, 0, ["list_limit: two should be …"]),
+            "list": CapabilityResult(True, False, 16, 1, 0, ["list_limit: 1 is …\nThe rule."]),
         },
+        {"put": ["put", "aput"], "list": ["alist"], "get_tuple": ["get_tuple"]}
+        | dict.fromkeys(["put_writes", "delete_thread", "delete_for_runs", "prune"], ()),
     ).print_report()
 
     assert capsys.readouterr().out == (
         "Saver: mine\n\n"
         "  What a saver must do\n"
-        "    ✓ put              17 of 17\n"
-        "    – put_writes       not asked, or not there\n"
-        "    – get_tuple        not asked, or not there\n"
-        "    ✗ list             16 of 17\n"
-        "        list_limit: two should be …\n"
-        "    – delete_thread    not asked, or not there\n\n"
+        "    ✓ put              17 of 17   put, aput\n"
+        "    – put_writes       not there\n"
+        "    – get_tuple        not asked  get_tuple\n"
+        "    ✗ list             16 of 17   alist\n"
+        "        list_limit: 1 is …\n"
+        "          The rule.\n"
+        "    – delete_thread    not there\n\n"
         "  What a saver may do\n"
-        "    – delete_for_runs  not asked, or not there\n"
-        "    – copy_thread      not asked, or not there\n"
-        "    – prune            not asked, or not there\n\n"
-        "  Level: BASE\n"
+        "    – delete_for_runs  not there\n"
+        "    – copy_thread      not asked\n"
+        "    – prune            not there\n\n"
+        "  Level: BASE, without put_writes, delete_thread, which a saver must have, "
+        "not asked about get_tuple\n"
     )
+
+
+def test_a_report_of_a_saver_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    """SV-71: nothing has failed, so the level is the reference's; what is missing is said."""
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Any]:
+        yield BaseCheckpointSaver()
+
+    report = report_of(opened)
+    report.print_report()
+    assert (report.conformance_level(), report.passed_all_base()) == ("FULL", False)
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split()[1:] for line in printed if line.startswith("    ")] == [
+        [each.value, "not", "there"] for each in Capability
+    ]
+    assert printed[-1] == (
+        "  Level: FULL, without put, put_writes, get_tuple, list, delete_thread, which a saver "
+        "must have"
+    )
+
+
+def test_which_methods_there_are(tmp_path: Path) -> None:
+    """SV-71: sync, async or both; a sync one that only says that there is none is none."""
+    names = [each.value for each in Capability]
+
+    def methods(open_saver: Callable[[], AbstractAsyncContextManager[Any]]) -> Any:
+        return report_of(open_saver, capabilities=set()).methods
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Any]:
+        yield AsyncOnly()
+
+    both = {name: [name, f"a{name}"] for name in names}
+    assert methods(lambda: in_memory(tmp_path)) == both
+    assert methods(lambda: in_sqlite(tmp_path)) == {name: [name] for name in names}
+    base = [each.value for each in Capability if each in BASE_CAPABILITIES]
+    assert methods(opened) == {name: [f"a{name}"] if name in base else [] for name in names}
 
 
 def test_progress_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -596,6 +876,45 @@ def test_a_death_while_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     ]
 
 
+@pytest.mark.parametrize("kind", ["checkpoint", "writes"])
+@pytest.mark.parametrize("length", [0, 3, 8, 20])
+def test_a_file_that_is_damaged(kind: str, length: int, tmp_path: Path) -> None:
+    """SD-14: empty, or cut off anywhere: the error is an `UnreadableError`, and names the file."""
+    saver = DirectorySaver(tmp_path)
+    config = {"configurable": {"thread_id": "1", "checkpoint_ns": ""}}
+    stored = saver.put(config, {"id": "1", "channel_values": {"x": 1}}, {}, {})
+    saver.put_writes(stored, [("x", "a value that is not short")], "t")
+    (path,) = tmp_path.rglob(f"*.{kind}")
+    path.write_bytes(path.read_bytes()[:length])
+
+    with pytest.raises(UnreadableError) as caught:
+        saver.get_tuple(config)
+    assert str(caught.value).startswith(f"The file {path} cannot be read: ")
+
+
+def test_how_long_the_example_is() -> None:
+    """As the README says: without blank lines, comments and docstrings. It is to show how little a
+    saver is."""
+    text = EXAMPLE.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    documentation: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(
+            node
+        ):
+            first = node.body[0]
+            documentation.update(range(first.lineno, (first.end_lineno or 0) + 1))
+    code = [
+        line
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.strip() and not line.strip().startswith("#") and number not in documentation
+    ]
+    said = re.search(r"in (\d+) lines of code", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert said is not None
+    assert len(code) == int(said[1])
+    assert len(code) < 120
+
+
 async def no_generator() -> Any:
     return InMemorySaver()
 
@@ -604,10 +923,178 @@ def sync_generator() -> Any:
     yield InMemorySaver()
 
 
-@pytest.mark.parametrize("factory", [no_generator, sync_generator, InMemorySaver()])
+@pytest.mark.parametrize("factory", [no_generator, sync_generator, InMemorySaver(), InMemorySaver])
 def test_a_function_of_another_kind(factory: Any) -> None:
-    with pytest.raises(TypeError, match="'mine' must be an async generator function"):
+    """SV-70: the saver itself, and its class, are none either."""
+    with pytest.raises(TypeError) as caught:
         checkpointer_test(name="mine")(factory)
+    assert str(caught.value) == (
+        "What makes the saver 'mine' must be an async generator function, but it is "
+        f"{factory!r}. Write `async def`, and `yield` the saver instead of returning it."
+    )
+
+
+def returns_one() -> Any:
+    return InMemorySaver()
+
+
+def test_a_function_that_only_returns_a_saver() -> None:
+    """SV-70: that is seen when it is called."""
+    with pytest.raises(TypeError, match="'mine' must be an async generator function"):
+        asyncio.run(validate(checkpointer_test(name="mine")(returns_one)))
+
+
+def test_a_function_that_yields_nothing() -> None:
+    """SV-70."""
+
+    @checkpointer_test(name="mine")
+    async def mine() -> Any:
+        for saver in ():
+            yield saver
+
+    with pytest.raises(TypeError) as caught:
+        asyncio.run(validate(mine))
+    assert str(caught.value) == (
+        "What makes the saver 'mine' has ended without yielding one. Write `yield saver` where it "
+        "is ready to be used."
+    )
+
+
+def test_an_error_of_the_function_itself() -> None:
+    """SV-70: is not one of ours."""
+
+    @checkpointer_test(name="mine")
+    async def mine() -> Any:
+        raise RuntimeError("no database")
+        yield
+
+    with pytest.raises(RuntimeError, match="no database"):
+        asyncio.run(validate(mine))
+
+
+# ------------------------------------------------------------------- what a failure says
+
+
+class ListAsCoroutine(InMemorySaver):
+    async def alist(self, *args: Any, **options: Any) -> Any:
+        return []
+
+
+class PlainAput(InMemorySaver):
+    def aput(self, *args: Any) -> Any:
+        return self.put(*args)
+
+
+class AsyncDelete(InMemorySaver):
+    async def delete_thread(self, thread_id: str) -> None:  # type: ignore[override]
+        raise AssertionError("nobody waits for it")
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        InMemorySaver.delete_thread(self, thread_id)
+
+
+class AsyncList(InMemorySaver):
+    async def list(self, *args: Any, **options: Any) -> Any:  # type: ignore[override]
+        yield
+
+
+@pytest.mark.parametrize(
+    ("saver", "capability", "remedy", "kind"),
+    [
+        (
+            ListAsCoroutine,
+            "list",
+            "make alist an async generator: `async def`, with `yield` in it",
+            "coroutine",
+        ),
+        (PlainAput, "put", "aput must be async def", "dict"),
+        (
+            AsyncDelete,
+            "delete_thread",
+            "delete_thread must not be async; name it adelete_thread",
+            "coroutine",
+        ),
+        (AsyncList, "list", "make list a generator, or name it alist", "async_generator"),
+    ],
+)
+def test_a_method_of_the_wrong_kind(saver: Any, capability: str, remedy: str, kind: str) -> None:
+    """SV-71: that is said once, instead of by each check that calls it."""
+    said = f"{remedy}. What a call of it gives is {kind!r}."
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Any]:
+        yield saver()
+
+    told: list[Any] = []
+    progress = ProgressCallbacks(on_test_result=lambda *result: told.append(result))
+    report = report_of(opened, progress=progress)
+    failed = CapabilityResult(detected=True, passed=False, tests_failed=1, failures=[said])
+    skipped = CapabilityResult(tests_skipped=1)
+    assert report.results == {
+        each.value: failed if each.value == capability else skipped for each in Capability
+    }
+    assert [(name, passed, why) for name, _, passed, why in told] == [(capability, False, said)]
+    assert (report.passed_all(), report.passed_all_base()) == (False, False)
+
+
+class Raising(InMemorySaver):
+    """Has mistakes in it."""
+
+    def prune(self, *args: Any, **options: Any) -> None:
+        raise KeyError("ups")
+
+    def copy_thread(self, *args: Any) -> None:
+        assert False  # noqa: B011, PT015
+
+    async def acopy_thread(self, *args: Any) -> None:
+        super().copy_thread(*args)
+
+    def delete_for_runs(self, run_ids: Any) -> None:
+        super().delete_for_runs(5)  # type: ignore[arg-type]
+
+
+def test_an_error_in_the_saver() -> None:
+    """SV-70: its type, and the line of the saver's that is to blame; and what would be right."""
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Any]:
+        yield Raising()
+
+    def line(method: Any, offset: int) -> str:
+        return f"{__file__}:{method.__code__.co_firstlineno + offset}"
+
+    results = report_of(opened).results
+    assert results["prune"].failures[0] == (
+        f"prune_keeps_the_latest: KeyError: 'ups' ({line(Raising.prune, 1)})\n"
+        "Of each namespace the latest stays, whole, with its writes and values (SV-62)."
+    )
+    assert results["copy_thread"].failures[0] == (
+        "copy_thread_copies_everything: with the sync methods, AssertionError: assert False "
+        f"({line(Raising.copy_thread, 1)})\n"
+        "All namespaces, with ids, parents, values, metadata and writes (SV-61)."
+    )
+    assert results["delete_for_runs"].failures[0] == (
+        "delete_for_runs_removes_one_run: TypeError: 'int' object is not iterable "
+        f"({line(Raising.delete_for_runs, 1)})\n"
+        "Its checkpoints go, in all namespaces; those of other runs stay (SV-60)."
+    )
+
+
+def test_a_result_that_a_check_finds() -> None:
+    """SV-70: what was expected, in the check's words, and the rule on a line of its own."""
+    failure = next(
+        failure for result in report_of(generous).results.values() for failure in result.failures
+    )
+    found = failure.partition(", found ")
+    assert found[0] == "list_limit: none: expected []"
+    assert failure.splitlines()[1] == (
+        "`limit` gives the newest; more than there are is no mistake, and none is none (SV-10)."
+    )
+
+
+@asynccontextmanager
+async def generous() -> AsyncIterator[Any]:
+    yield Generous()
 
 
 def test_a_decorator_without_a_name() -> None:

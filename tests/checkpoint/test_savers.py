@@ -176,6 +176,13 @@ def test_put_writes_needs_thread_and_checkpoint(store: Sync, key: str) -> None:
         store.call("put_writes", config, [("x", 1)], "task")
 
 
+def test_get_tuple_needs_a_thread(store: Sync) -> None:
+    """SV-03."""
+    store.put(1)
+    with pytest.raises(KeyError, match="thread_id"):
+        store.call("get_tuple", {"configurable": {"checkpoint_ns": ""}})
+
+
 def test_a_checkpoint_comes_back_whole(store: Sync) -> None:
     """SV-05: all its keys, and a full config."""
     store.put(1, {"a": 1, "b": [2]})
@@ -417,6 +424,21 @@ def test_writes_may_come_before_their_checkpoint(store: Sync) -> None:
     assert store.listed(at()) == []
     store.put(7)
     assert store.pending(7) == [("t", "x", 1)]
+
+
+def test_writes_outlast_their_checkpoint(store: Sync) -> None:
+    """SV-04, SV-07: one that is stored again keeps them, as in the reference."""
+    store.put(1, {"x": 1})
+    store.writes(1, [("x", 5), ("y", None), ("__error__", "e")], "task")
+    store.put(1, {"x": 2}, metadata={"step": 7})
+    found = store.get(1)
+    assert found
+    assert (found.checkpoint["channel_values"], found.metadata) == ({"x": 2}, {"step": 7})
+    assert found.pending_writes == [
+        ("task", "__error__", "e"),
+        ("task", "x", 5),
+        ("task", "y", None),
+    ]
 
 
 def test_writes_belong_to_one_checkpoint(store: Sync) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -13,6 +14,7 @@ import pytest
 
 from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.checkpoint.sqlite import SqliteSaver
+from minigraph.config import RunnableConfig
 from minigraph.errors import InvalidUpdateError
 from minigraph.graph import START, StateGraph
 from minigraph.types import Command, interrupt
@@ -167,10 +169,12 @@ def test_a_graph_in_a_run_that_nobody_waits_for() -> None:
     graph = single("inner", builder.compile(), checkpointer=InMemorySaver())
     with orphans_joined():
         stream = graph.stream({"log": []}, CONFIG, subgraphs=True, stream_mode="tasks")
-        while not at_work.is_set():
-            next(stream)
+        while next(stream)[1]["name"] != "first":
+            pass
+        assert at_work.wait(PATIENCE)
+        threading.Timer(0.05, go_on.set).start()  # the node that is at work is waited for
         stream.close()
-        go_on.set()
+        assert go_on.is_set()
     assert ran == ["first"]
     assert graph.invoke(None, CONFIG) == {"log": ["first", "second"]}
     assert ran == ["first", "second"]
@@ -202,3 +206,39 @@ def test_a_question_whose_answer_was_used_before_the_run_was_left() -> None:
         stream.close()
     assert graph.get_state(CONFIG).interrupts == ()
     assert graph.invoke(None, CONFIG) == {"log": ["?:yes", "slow"]}
+
+
+def test_an_answer_to_a_question_that_an_update_has_settled(way: Any) -> None:
+    """It is given to nobody else: who comes next asks for himself."""
+    inner = StateGraph(State).add_sequence([("pay", asking("pay")), ("mail", asking("mail"))])
+    graph = single("inner", inner.add_edge(START, "pay").compile(), checkpointer=InMemorySaver())
+    way.invoke(graph, {"log": []}, CONFIG)
+    ids = open_ids(way, graph)
+    place = way.state(graph, CONFIG).tasks[0].state
+    way.update(graph, place, {"log": ["decided"]}, "pay")
+    asked = way.invoke(graph, Command(resume={ids["pay"]: "yes"}), CONFIG)
+    assert [each.value for each in asked["__interrupt__"]] == ["mail"]
+    assert way.invoke(graph, Command(resume="no"), CONFIG) == {"log": ["decided", "mail:no"]}
+
+
+def test_a_config_that_is_handed_to_a_thread(way: Any) -> None:
+    """SB-11: with the node's config a graph is an inner one, on whatever thread it is called."""
+    inner = single("ask", asking("?"))
+
+    def node(state: State, config: RunnableConfig) -> Any:
+        with ThreadPoolExecutor(1) as pool:
+            return {"log": pool.submit(inner.invoke, {"log": []}, config).result()["log"]}
+
+    graph = single("node", node, checkpointer=InMemorySaver())
+    asked = way.invoke(graph, {"log": []}, CONFIG)
+    assert [each.value for each in asked["__interrupt__"]] == ["?"]
+    assert way.invoke(graph, Command(resume="yes"), CONFIG) == {"log": ["?:yes"]}
+
+
+def test_an_answer_that_nobody_takes_is_told(way: Any, caplog: Any) -> None:
+    """IN-37: a run that goes on, in which nobody asks, says so in the log."""
+    graph = single("quiet", lambda state: {"log": ["done"]}, checkpointer=InMemorySaver())
+    way.invoke(graph, {"log": []}, CONFIG, interrupt_before=["quiet"])
+    with caplog.at_level("WARNING", "minigraph"):
+        assert way.invoke(graph, Command(resume="yes"), CONFIG) == {"log": ["done"]}
+    assert caplog.messages == ["The answer 'yes' is for nobody: nobody has asked."]

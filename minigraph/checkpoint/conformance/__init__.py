@@ -1,4 +1,4 @@
-"""Is this a saver? 88 small questions for one that somebody has written.
+"""Is this a saver? 103 small questions for one that somebody has written.
 
     capabilities    what a saver can do
     report          what came out

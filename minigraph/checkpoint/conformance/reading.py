@@ -88,7 +88,7 @@ async def get_tuple_of_another_namespace(bench: Bench) -> None:
 
 
 async def get_tuple_needs_a_thread(bench: Bench) -> None:
-    """A config without ``thread_id`` is a `KeyError` (SV-05)."""
+    """A config without ``thread_id`` is a `KeyError` (SV-03)."""
     try:
         await bench.get({"configurable": {"checkpoint_ns": ""}})
     except KeyError:

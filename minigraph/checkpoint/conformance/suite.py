@@ -197,7 +197,7 @@ async def validate(
             async with registered.create() as saver:
                 wrong = await misshapen(saver, needed) if wrong is None else wrong
                 benches, second = [Bench(saver)], Bench(saver, prefers_sync=True)
-                if has_both(saver) and await second.is_offered():
+                if has_both(saver) and (wrong or await second.is_offered()):
                     benches.append(second)
                 methods = [each for each in (name, f"a{name}") if is_written(saver, each)]
                 if len(methods) == 2 and len(benches) == 1:

@@ -239,15 +239,45 @@ def test_a_key_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("Crypto")
     monkeypatch.delenv("LANGGRAPH_AES_KEY", raising=False)
     monkeypatch.delenv("MINIGRAPH_AES_KEY", raising=False)
-    with pytest.raises(ValueError, match="LANGGRAPH_AES_KEY environment variable is not set"):
+    with pytest.raises(ValueError) as caught:
         EncryptedSerializer.from_pycryptodome_aes()
+    assert str(caught.value) == (
+        "The LANGGRAPH_AES_KEY environment variable is not set, and neither is MINIGRAPH_AES_KEY. "
+        "Set one of them to a key of 16, 24 or 32 characters, or pass a key: "
+        "from_pycryptodome_aes(key=…)."
+    )
     monkeypatch.setenv("LANGGRAPH_AES_KEY", "short")
     wrong: Any
-    for wrong in (None, b"short", b"x" * 33, "x" * 16):
+    for wrong in (None, b"short", b"x" * 33):
         with pytest.raises(ValueError, match="must be 16, 24, or 32 bytes long"):
             EncryptedSerializer.from_pycryptodome_aes(key=wrong)
     for length in (16, 24, 32):
         assert AesCipher(b"k" * length).decrypt(*AesCipher(b"k" * length).encrypt(b"x")) == b"x"
+
+
+@pytest.mark.parametrize(("key", "kind"), [("x" * 16, "text"), (bytearray(16), "bytearray")])
+def test_a_key_is_bytes(key: Any, kind: str) -> None:
+    """SD-32: it is not shown."""
+    pytest.importorskip("Crypto")
+    with pytest.raises(TypeError) as caught:
+        EncryptedSerializer.from_pycryptodome_aes(key=key)
+    assert str(caught.value) == (
+        f"An AES key must be bytes, but this one is {kind}. Write key=b'…', or key=text.encode() "
+        "for what is stored as text."
+    )
+
+
+@pytest.mark.parametrize(
+    ("cipher", "kind"), [(KEY, "bytes"), ("key", "str"), (None, "NoneType"), (Xor, "a class")]
+)
+def test_what_is_no_cipher(cipher: Any, kind: str) -> None:
+    """SD-31: refused at once, and not shown, since it may be a key."""
+    with pytest.raises(TypeError) as caught:
+        EncryptedSerializer(cipher)
+    assert str(caught.value) == (
+        "A cipher is an object with the methods encrypt and decrypt, but this is "
+        f"{kind}. With a key, write EncryptedSerializer.from_pycryptodome_aes(key=…)."
+    )
 
 
 def test_a_mode_must_authenticate() -> None:

@@ -23,6 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ormsgpack import Ext, packb
 
+from minigraph.checkpoint.base import BaseCheckpointSaver
 from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.checkpoint.serde import types as serde_types
 from minigraph.checkpoint.serde.base import SerializerProtocol, UnknownTagError, UnreadableError
@@ -368,9 +369,15 @@ def test_a_users_type_needs_permission(value: Any, place: str) -> None:
     """SD-22, SD-23: refused, naming the type and the remedy; and the remedy works."""
     cls = type(value)
     data = OPEN.dumps_typed(value if place == "alone" else {"a": [{"b": value}]})
-    remedy = f"allowed_msgpack_modules=[({__name__!r}, {cls.__qualname__!r})]"
-    with pytest.raises(InvalidModuleError, match=re.escape(remedy)):
+    with pytest.raises(InvalidModuleError) as caught:
         SAFE.loads_typed(data)
+    module, name = __name__, cls.__qualname__
+    assert str(caught.value) == (
+        f"Stored data names the type `{module}.{name}`, which is not on the list of types that may "
+        "be built. If you know it and trust those who write to the store, name it in an annotation "
+        f"of the graph's state, or allow it: saver.with_allowlist([({module!r}, {name!r})]), or "
+        f"JsonPlusSerializer(allowed_msgpack_modules=[({module!r}, {name!r})])."
+    )
     with pytest.raises(InvalidModuleError):
         JsonPlusSerializer(allowed_msgpack_modules=[(__name__, "Other")]).loads_typed(data)
     for entry in (cls, (__name__, cls.__qualname__)):
@@ -634,6 +641,42 @@ def test_what_is_not_on_the_list_is_refused_when_it_is_written(value: Any) -> No
     (address,) = eval(found[1])
     listed = JsonPlusSerializer(allowed_msgpack_modules=[address])
     assert same(listed.loads_typed(listed.dumps_typed({"a": value})), {"a": value})
+    assert str(caught.value).endswith(
+        " cannot be stored, because the serializer may not build it again when it is read. Name "
+        "the class in an annotation of the graph's state, or allow it: "
+        f"saver.with_allowlist([{address!r}]), or "
+        f"JsonPlusSerializer(allowed_msgpack_modules=[{address!r}])."
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("ab", "'ab' is no list"),
+        ("colours.Colour", "'colours.Colour' is no list"),
+        (Color, "<enum 'Color'> is no list"),
+        (Point, f"{Point!r} is no list"),
+        (5, "5 is no list"),
+        (["colours.Colour"], "'colours.Colour' is neither"),
+        (["ab"], "'ab' is neither"),
+        ([("a", "b", "c")], "('a', 'b', 'c') is neither"),
+        ([("a", 1)], "('a', 1) is neither"),
+        ([Point(1)], f"{Point(1)!r} is neither"),
+    ],
+    ids=repr,
+)
+def test_a_list_that_is_none(given: Any, found: str) -> None:
+    """SD-22, SD-25: told when it is given; a text is no list of letters, nor an enum of members."""
+    message = (
+        "Types that may be stored are given in a list of classes, or of pairs such as "
+        f"('colours', 'Colour'), but {found}."
+    )
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+        JsonPlusSerializer(allowed_msgpack_modules=given)
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+        SAFE.with_msgpack_allowlist(given)
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+        BaseCheckpointSaver(serde=SAFE).with_allowlist(given)
 
 
 def test_safe_types_are_never_refused() -> None:

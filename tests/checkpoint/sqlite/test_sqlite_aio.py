@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from typing_extensions import TypedDict
 
+import minigraph.checkpoint.sqlite
 from minigraph.checkpoint.sqlite import SqliteSaver
 from minigraph.checkpoint.sqlite.aio import AT_ONCE, AsyncSqliteSaver
 from minigraph.graph import END, START, StateGraph
@@ -43,6 +44,19 @@ def counter(saver: Any) -> Any:
         "more", lambda state: "more" if state["n"] < 5 else END, ["more", END]
     )
     return builder.compile(checkpointer=saver)
+
+
+def test_where_it_is() -> None:
+    """SV-35: who looks in the wrong module is told the right one; other names are as anywhere."""
+    with pytest.raises(ImportError) as caught:
+        exec("from minigraph.checkpoint.sqlite import AsyncSqliteSaver")
+    assert str(caught.value) == (
+        "AsyncSqliteSaver is not in minigraph.checkpoint.sqlite, but in a module of its own: "
+        "from minigraph.checkpoint.sqlite.aio import AsyncSqliteSaver"
+    )
+    assert not hasattr(minigraph.checkpoint.sqlite, "Cellar")
+    with pytest.raises(ImportError, match="cannot import name 'Cellar'"):
+        exec("from minigraph.checkpoint.sqlite import Cellar")
 
 
 def test_a_graph(tmp_path: Path) -> None:
