@@ -180,23 +180,26 @@ def timed(call: Call) -> tuple[Any, float]:
     return answer, perf_counter() - began
 
 
+COUNTED: Final = Condition()
+"""One for all: graphs in tasks that somebody waits for are few, and every run would have to make
+one."""
+
+
 class Counted:
     """How many graphs are at work in the tasks of a sync run."""
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.changed = Condition()
+    count = 0
 
     def add(self, change: int) -> None:
-        with self.changed:
+        with COUNTED:
             self.count += change
-            self.changed.notify_all()
+            COUNTED.notify_all()
 
     def wait(self) -> None:
         """Until there are none."""
-        with self.changed:
+        with COUNTED:
             while self.count:
-                self.changed.wait()
+                COUNTED.wait()
 
 
 class ThreadRunner:
@@ -213,7 +216,8 @@ class ThreadRunner:
     ) -> None:
         self.outer_is_over = around.is_over
         self.inner_runs = Counted()
-        self.around = around._replace(is_over=self.is_over, inner_runs=self.inner_runs)
+        inherited = (around.saver, around.durability, around.modes)
+        self.around = Around(*inherited, self.is_over, self.inner_runs)
         self.over = False
         self.limit = limit or MAX_THREADS
         self.live = live
