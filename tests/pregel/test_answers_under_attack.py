@@ -242,3 +242,13 @@ def test_an_answer_that_nobody_takes_is_told(way: Any, caplog: Any) -> None:
     with caplog.at_level("WARNING", "minigraph"):
         assert way.invoke(graph, Command(resume="yes"), CONFIG) == {"log": ["done"]}
     assert caplog.messages == ["The answer 'yes' is for nobody: nobody has asked."]
+
+
+def test_an_answer_beside_a_goto_to_another_that_asks(way: Any) -> None:
+    """IN-30: it belongs to the question that waits, and the other one asks for itself."""
+    builder = StateGraph(State).add_node("pay", asking("pay")).add_node("mail", asking("mail"))
+    graph = builder.add_edge(START, "pay").compile(checkpointer=InMemorySaver())
+    way.invoke(graph, {"log": []}, CONFIG)
+    asked = way.invoke(graph, Command(resume="yes", goto="mail"), CONFIG)
+    assert [each.value for each in asked["__interrupt__"]] == ["mail"]
+    assert way.invoke(graph, Command(resume="no"), CONFIG) == {"log": ["mail:no", "pay:yes"]}

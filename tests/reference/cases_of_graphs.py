@@ -174,7 +174,9 @@ GRAPHS: dict[str, tuple[Scenario, list[str]]] = {
             nodes=(node("e"),),
             calls=(start,),
         ),
-        ["invoke in up b e"],
+        [
+            "invoke in up b e",
+        ],
     ),
     "graphs in sends": (
         graph(
@@ -198,6 +200,32 @@ GRAPHS: dict[str, tuple[Scenario, list[str]]] = {
             "state in > s",
             "invoke in in x y b",
             "history 2:loop 1:loop 0:loop -1:input",
+        ],
+    ),
+    "a graph as a node, where the state is an object": (
+        around(inner(), schema="dataclass", calls=(start,)),
+        [
+            "invoke in in x y b",
+        ],
+    ),
+    "a graph that is called, where the state is an object": (
+        around(
+            inner(),
+            called=1,
+            schema="dataclass",
+            calls=(
+                Call(
+                    "stream",
+                    input={"log": ["in"]},
+                    modes="checkpoints",
+                    version="v2",
+                    subgraphs=True,
+                ),
+            ),
+        ),
+        [
+            "stream checkpoint -1, checkpoint 0, checkpoint -1, checkpoint 0, checkpoint 1,",
+            "    checkpoint 2, checkpoint 1, checkpoint 2",
         ],
     ),
     # Time travel

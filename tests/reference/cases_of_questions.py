@@ -5,6 +5,7 @@ In the log, ``a['yes']`` is what the node `a` was told.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from .scenario import START, UPDATED, Branch, Call, Command, Key, Node, Scenario, Write
@@ -265,7 +266,24 @@ QUESTIONS: dict[str, tuple[Scenario, list[str]]] = {
             "stream values in, values nothing",
         ],
     ),
+    "an answer, and a goto to another who asks": (
+        graph(
+            ">a",
+            nodes=(asks("a"), asks("A")),
+            calls=(start, command(resume="yes", goto=("A",))),
+        ),
+        [
+            "invoke in a?0",
+            "invoke in a['yes'] A?0",
+        ],
+    ),
     # Breakpoints
+    "an empty list of breakpoints": (
+        graph(">a", stop_before=("a",), calls=(replace(start, stop_before=()),)),
+        [
+            "invoke in",
+        ],
+    ),
     "breakpoints, compiled and of a call": (
         graph(
             ">a a>b b>c",

@@ -60,11 +60,18 @@ def _answer_used_once(case: Case) -> bool:
     before = zip(case.scenario.calls[number - 1 :: -1], case.reference[number - 1 :: -1])
     for earlier, entry in before:
         if earlier.command and earlier.command.resume is not None:
-            asks = _is_a_pause(case.other[number])
-            return bool(entry.get("waiting")) and (asks or _went_further(case, number))
+            more = _held(case.reference) > _held(case.other)
+            asks = more or _is_a_pause(case.other[number]) or _went_further(case, number)
+            return asks and bool(entry.get("waiting"))
         if earlier.op in ("invoke", "stream") and earlier.input is not None:
             return False
     return False
+
+
+def _held(entries: list[Entry]) -> int:
+    """How many tasks hold answers, in all that is stored."""
+    writes = [write for row in entries[-1].get("stored", []) for write in row["writes"]]
+    return sum(channel == "__resume__" and task != NOBODY for task, channel, _ in writes)
 
 
 def _went_further(case: Case, number: int) -> bool:
@@ -104,7 +111,8 @@ def _updated_after_a_command(case: Case) -> bool:
     """Whether a checkpoint was updated, and what was done to the thread before was a Command."""
     before: Call | None = None
     for call, *_ in _so_far(case):
-        if call.op == "update" and before and before.command and not _answers(before):
+        command = before and before.command
+        if call.op == "update" and command and (command.update is not None or command.goto):
             return True
         before = call if call.op in ("invoke", "stream", "update") else before
     return False
@@ -135,7 +143,7 @@ def _live_state_after_a_command(case: Case) -> bool:
     one, two = case.reference[case.number], case.other[case.number]
     if one["call"] in ("state", "history"):
         return sent and "raises" not in one and "raises" not in two
-    return sent and one.get("waiting", []) != two.get("waiting", [])
+    return sent and any(one.get(name) != two.get(name) for name in ("waiting", "next"))
 
 
 def _single_value_beside_questions(case: Case) -> bool:
@@ -147,11 +155,20 @@ def _single_value_beside_questions(case: Case) -> bool:
 def _update_of_a_failed_task(case: Case) -> bool:
     """The reference tells an update of a task that was answered, and then failed."""
     one, two = case.reference[case.number], case.other[case.number]
-    if "raises" not in one or "chunks" not in one or "chunks" not in two:
+    if "raises" not in one:
+        return False
+    if one.get("printed") != two.get("printed") and one.get("chunks") == two.get("chunks"):
+        lines = [line for line in one["printed"] if line not in two["printed"]]
+        return bool(lines) and all(line.endswith(": None}") for line in lines)
+    if "chunks" not in one or "chunks" not in two:
         return False
     more = [made for made in one["chunks"] if made not in two["chunks"]]
     updates = all(opened(made, case.call)[0] == "updates" for made in more)
     return bool(more) and updates and all(made in one["chunks"] for made in two["chunks"])
+
+
+def _empty_breakpoints(case: Case) -> bool:
+    return any(() in (call.stop_before, call.stop_after) for call, *_ in _so_far(case))
 
 
 ANSWERS = (
@@ -160,6 +177,7 @@ ANSWERS = (
     Difference("An answer at an old checkpoint", _answer_at_an_old_checkpoint),
     Difference("An answer is used once", _answer_used_once),
     Difference("A Command that starts a thread", _command_that_starts_a_thread),
+    Difference("An empty list of breakpoints", _empty_breakpoints),
     Difference("Commands on one checkpoint all count", _commands_on_one_checkpoint),
     Difference("A question that was answered does not wait", _answered_question_of_a_failed_task),
     Difference("The live state counts what a Command sent", _live_state_after_a_command),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from .case import Case, Difference
-from .scenario import UPDATED, Call
+from .scenario import UPDATED, Call, Node
 
 
 def _runs_inside(case: Case) -> Iterator[Call]:
@@ -72,10 +73,54 @@ def _commands_to_a_parent(case: Case) -> bool:
     return any(len(one["writes"]) < len(two["writes"]) for one, two in rows)
 
 
+def _graph_is_given_a_dict(case: Case) -> bool:
+    """Without the name of the state's class, all is equal; or the object that the reference gives
+    to a graph has keys without a value, which write None there."""
+    graphs = any(node.graph and not node.called for node in _nodes(case))
+    objects = case.scenario.schema in ("dataclass", "pydantic")
+    return graphs and objects and (_gives_none(case) or _alike_without_classes(case))
+
+
+def _gives_none(case: Case) -> bool:
+    if not case.scenario.saver:
+        return True  # who knows
+    rows = [row for row in case.reference[-1].get("stored", []) if row["namespace"]]
+    given = [row["values"].get("__start__") for row in rows]
+    return any("object" in one and None in one["object"][1].values() for one in given if one)
+
+
+def _inner_graph_tells_dicts(case: Case) -> bool:
+    inner = bool(case.scenario.inner) and case.call.subgraphs and case.call.version == "v2"
+    return inner and _alike_without_classes(case)
+
+
+def _nodes(case: Case) -> Iterator[Node]:
+    for graph in (case.scenario, *case.scenario.inner):
+        yield from graph.nodes
+
+
+def _alike_without_classes(case: Case) -> bool:
+    """Without classes all is equal; and without what only an object has, keys without a value."""
+    one, two = case.reference[case.number], case.other[case.number]
+    return _without_classes(one) == _without_classes(two)
+
+
+def _without_classes(value: Any) -> Any:
+    if isinstance(value, dict):
+        if "object" in value and value["object"][0] in ("State", "Shown"):
+            return _without_classes(value["object"][1])
+        return {k: _without_classes(item) for k, item in value.items() if item is not None}
+    if isinstance(value, str):  # a printed line
+        return re.sub(r"(, )?'\w+': None", "", value).replace("{, ", "{")
+    return [_without_classes(item) for item in value] if isinstance(value, list) else value
+
+
 GRAPHS = (
     Difference("A checkpoint inside of a graph in a node", _replay_inside),
     Difference("The root of a thread has no parents", _parents_of_a_root),
     Difference("Inner graphs that keep nothing", _forgetful_graph_asks),
     Difference("An inner graph with a memory gets its input", _input_of_a_graph_with_a_memory),
+    Difference("A graph as a node is given a dict", _graph_is_given_a_dict),
+    Difference("In version 2 inner graphs tell", _inner_graph_tells_dicts),
     Difference("All Commands to a parent count", _commands_to_a_parent),
 )

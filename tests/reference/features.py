@@ -214,7 +214,6 @@ FEATURES = frozenset(
 
 WHOLE = "a state that is a single value has no keys"
 HELD = "the reference cannot hash the instance of a channel, nor run nodes without the only value"
-OBJECT = "a graph that is a node is given values in minigraph, and an object in the reference"
 PARTIAL = "a key may be absent in a TypedDict only"
 
 IMPOSSIBLE = (
@@ -235,8 +234,6 @@ IMPOSSIBLE = (
     *(("state root", f"key {kind}", HELD) for kind in ("any", "ephemeral", "unguarded")),
     *(("state root", f"key {kind}", HELD) for kind in ("topic", "collected", "added")),
     ("state root", "command update", "an update has keys"),
-    ("state dataclass", "graph", OBJECT),
-    ("state pydantic", "graph", OBJECT),
     ("state dataclass", "annotation [io]*", PARTIAL),
     ("state pydantic", "annotation [io]*", PARTIAL),
 )

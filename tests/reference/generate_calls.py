@@ -29,7 +29,7 @@ class Script:
     """Draws calls.
 
     `names` are the nodes, and `send_to` those that a user may send to: no graphs, since these could
-    run twice at once, and none that ask. `asks` says whether nodes ask; `inside` are the names of
+    run twice at once. `asks` says whether nodes ask; `inside` are the names of
     nodes in graphs.
     """
 
@@ -55,8 +55,8 @@ class Script:
         elif draw(seldom):
             deeds += ["answer", "answer_by_id"]
         if inside:
-            deeds += ["look_inside"] * 3 + ["fork_inside"] * 4 + ["run_inside"] * 3
-        length = 6 if asks or inside else 5
+            deeds += ["look_inside"] * 8 + ["fork_inside"] * 5 + ["run_inside"] * 3
+        length = 8 if inside else 6 if asks else 5
         for deed in [start, *draw(st.lists(st.sampled_from(deeds), max_size=length))]:
             getattr(self, deed)()
         self.calls += [Call("state"), Call("history")]
@@ -98,21 +98,19 @@ class Script:
         return Command(answers={each: self.draw(one_of(*ANSWERS)) for each in chosen})
 
     def command(self) -> None:
-        """A `Command` with an update or targets, and perhaps an answer: but none to a question that
-        is only asked on the way, since in the reference the first who asks gets it."""
-        answers = self.draw(sometimes)
-        targets = [
-            *(self.send_to if answers else self.names),
-            *(f"send:{name}" for name in self.send_to),
-        ]
+        """A `Command` with an update or targets, or with an answer and an update.
+
+        No answer beside targets: in the reference whoever asks first gets it, and of parallel nodes
+        that may be any.
+        """
+        targets = [*self.names, *(f"send:{name}" for name in self.send_to)]
         targets += ["unknown"] * 3 * self.odd
         whole = self.keys[0].name == ROOT  # an update has keys
         update = None if whole or self.draw(sometimes) else self.input()
         targets += [END] * bool(update)
-        answers = answers and bool(targets)
-        targets = targets or self.names
         some = st.lists(st.sampled_from(targets), unique=True, min_size=not update, max_size=2)
-        goto = self.draw(some)
+        answers = self.draw(sometimes)
+        goto = [] if answers else self.draw(some)
         self.run(
             command=Command(
                 resume=self.draw(one_of(*ANSWERS)) if answers else None,
@@ -120,13 +118,13 @@ class Script:
                 goto=tuple(goto),
                 to_parent=self.draw(rarely),
             ),
-            at=self.address() if self.draw(seldom) else None,
+            at=self.address() if self.draw(often) else None,
         )
 
     # ------------------------------------------------------------ looks and edits
 
     def update(self) -> None:
-        reserved = [START, END, "__input__", "__copy__"] + ["unknown"] * 3 * self.odd
+        reserved = [START, END, "__input__", "__copy__"] + ["unknown"] * 9 * self.odd
         roles: list[Any] = [[None], [None], self.names, self.names, *([name] for name in reserved)]
         nodes = self.draw(st.sampled_from(roles))
         as_node = self.draw(st.sampled_from(nodes))
@@ -158,7 +156,7 @@ class Script:
 
     def look_inside(self) -> None:
         at, inside = self.place_inside()
-        if self.draw(often):
+        if self.draw(one_of(True, False)):
             self.state(at, inside)
         else:
             self.calls.append(self.history(at, inside))
@@ -190,7 +188,7 @@ class Script:
         inside: int | None = None,
     ) -> None:
         op = self.draw(one_of("invoke", "stream", "stream", "stream"))
-        stops = one_of(None, "*", tuple(self.names[:1]), tuple(self.names[-1:]))
+        stops = one_of((), "*", tuple(self.names[:1]), tuple(self.names[-1:]))
         self.calls.append(
             Call(
                 op,
@@ -239,7 +237,10 @@ class Script:
         return self.draw(one_of({"log": ["in"]}, given))
 
     def values(self, key: Key) -> st.SearchStrategy[Any]:
-        return st.sampled_from(INPUTS.get(key.kind, ["in"]))
+        given = INPUTS.get(key.kind, ["in"])
+        if key.name == ROOT:  # a dict that is all of the state is edited by the reference
+            given = [value for value in given if not isinstance(value, dict)]
+        return st.sampled_from(given)
 
     def address(self) -> int | str | None:
         if self.odd and self.draw(sometimes):

@@ -13,7 +13,7 @@ ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}")
 """The ids of checkpoints and tasks, and of questions."""
 
 LEAKED = "__pregel_checkpointer"
-"""The reference shows the saver in the config of an inner graph that has not begun."""
+"""The reference shows the saver in the config of an inner graph, and with it forgets the graph."""
 
 
 def plain(value: Any, stored: bool = False) -> Any:

@@ -38,7 +38,7 @@ from typing import Any, TypeAlias
 
 from .build import Built, build
 from .chunks import chunk, in_order
-from .plain import ID, error_class, in_any_order, plain
+from .plain import ID, LEAKED, error_class, in_any_order, plain
 from .scenario import UNKNOWN, UPDATED, Call, Command, Scenario, send_target
 
 Entry: TypeAlias = dict[str, Any]
@@ -70,13 +70,14 @@ def transcript(scenario: Scenario, package: str) -> list[Entry]:
         if "chunks" in entry:
             entry["chunks"] = in_order(entry["chunks"], call)
         if "printed" in entry:
-            entry["printed"].sort()
+            entry["printed"].sort(key=lambda line: ID.sub("", line))
     if scenario.saver:
         labelled[-1]["stored"].sort(key=lambda row: (ID.sub("", row["namespace"]), row["number"]))
         for row in labelled[-1]["stored"]:
             row["writes"].sort(
                 key=lambda write: ID.sub("", write[0])
             )  # tasks are stored as they finish
+    forgets = forgets or bool(scenario.inner and not scenario.saver)
     numbered: list[Entry] = _labelled(labelled, {}, numbers=not forgets)
     return numbered
 
@@ -161,7 +162,9 @@ class Session:
             inside = f"{_labelled(namespace, labels)}/" if namespace else ""
             for number, row in enumerate(rows):
                 labels[row.checkpoint["id"]] = f"{inside}c{number}"
-                for task in () if _was_sent_on(row) else self._planned(row.config):
+                for task in self._planned(row.config):
+                    if _was_sent(task, row):
+                        continue
                     sent = f"#{task.path[1]}" if isinstance(task.path[1], int) else ""
                     labels[task.id] = f"{task.name}{sent}@c{number}"
         asked = {id: f"{text}@{labels[beside]}" for id, (text, beside) in self.questions.items()}
@@ -271,7 +274,8 @@ class Session:
         """Of an inner checkpoint as a snapshot tells it: when that was in the graphs around it."""
         config = self._address(call.at, call.inside)
         if call.inside is not None and "checkpoint_id" in config["configurable"]:
-            config = self.graph.get_state(config).config
+            whole = self.graph.get_state(config).config["configurable"]
+            config = {"configurable": {key: whole[key] for key in whole if key != LEAKED}}
         return config
 
     def _address_inside(self, at: int | str | None, inside: int) -> dict[str, Any]:
@@ -295,15 +299,15 @@ def _in_any_order(line: str) -> str:
     return "Interrupt(".join([parts[0], *sorted(part.rstrip(" ,()[]{}") for part in parts[1:])])
 
 
-def _was_sent_on(row: Any) -> bool:
-    """Whether a `Command` left targets there. The tasks that it started are planned beside those of
-    the checkpoint, and the reference does not show them."""
-    return any(
-        FIXED_IDS.get(task) == "<null task>"
-        and channel.startswith(("branch:to:", "__pregel_tasks"))
-        and not _says_nothing(task, channel)
-        for task, channel, _ in row.pending_writes or []
-    )
+def _was_sent(task: Any, row: Any) -> bool:
+    """Whether a task was started by a `Command`, whose targets are stored beside a checkpoint. The
+    reference does not show it there."""
+    values = row.checkpoint["channel_values"]
+    if isinstance(task.path[1], int):
+        return bool(task.path[1] >= len(values.get("__pregel_tasks", ())))
+    target = f"branch:to:{task.name}"
+    written = {channel for id, channel, _ in row.pending_writes or [] if id in FIXED_IDS}
+    return target in written and target not in values
 
 
 def _questions(row: Any) -> list[Any]:
@@ -395,7 +399,9 @@ def _labelled(value: Any, labels: dict[str, str], numbers: bool | None = None) -
             for key, item in value.items()
         }
     if isinstance(value, list):
-        return [_labelled(item, labels, numbers) for item in value]
+        items = [_labelled(item, labels, numbers) for item in value]
+        asked = all(isinstance(item, dict) and "interrupt" in item for item in items)
+        return sorted(items, key=lambda item: item["interrupt"]) if asked else items
     if isinstance(value, str):
         return ID.sub(lambda found: _label(found[0], labels, numbers), value)
     return value
