@@ -27,7 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from copy import copy as shallow_copy
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, TypedDict, Unpack
 
 from minigraph.channels.base import BaseChannel
 from minigraph.checkpoint.base.id import timestamp, uuid6_text
@@ -37,7 +37,7 @@ from minigraph.constants import TASKS
 from minigraph.context import running_task
 from minigraph.doors import lazy_door
 from minigraph.pregel.drive import AsyncDriver, Driver, afinish, finish
-from minigraph.pregel.durability import check_durability
+from minigraph.pregel.durability import Inner, check_durability
 from minigraph.pregel.effects import NOTHING, Emit, Program
 from minigraph.pregel.identity import without_ids
 from minigraph.pregel.inner import graphs_in
@@ -68,6 +68,12 @@ on_demand = lazy_door(
 )
 __getattr__ = on_demand
 """A run needs no drawing, so it does not wait for one to be imported."""
+
+
+Driven: TypeAlias = tuple[
+    BaseCheckpointSaver[Any] | None, int | None, bool, Durability, Around, Inner | None
+]
+"""The arguments of `Driver` and of `AsyncDriver`."""
 
 
 class RunOptions(TypedDict, total=False):
@@ -466,15 +472,7 @@ class Pregel(Graph):
     ) -> Generator[Any, None, Any]:
         """Run, for a reader. Returns the result. What cannot work is refused by the call itself."""
         program = self.program_at(place, input, reader.modes, options)
-        around = self.around(place, reader, options)
-        driver = Driver(
-            place.saver,
-            place.config.get("max_concurrency"),
-            reader.live or bool(around.modes),
-            around.durability,
-            around,
-            place.inner,
-        )
+        driver = Driver(*self.driven(place, reader, options))
         return reader.chunks(driver.drive(program), place)
 
     def batch(
@@ -529,7 +527,7 @@ class Pregel(Graph):
             return [chunk async for chunk in stream]
         reader = self.reader((), options)
         place = self.place(config)
-        driver = self.async_driver(place, reader, options)
+        driver = AsyncDriver(*self.driven(place, reader, options))
         program = self.program_at(place, input, reader.modes, options)
         async for _ in reader.achunks(driver.drive(program), place):
             pass
@@ -549,7 +547,7 @@ class Pregel(Graph):
             options["output_keys"] = self.stream_channels
         reader = self.reader(mode, options)
         place = self.place(config)
-        driver = self.async_driver(place, reader, options)
+        driver = AsyncDriver(*self.driven(place, reader, options))
         program = self.program_at(place, input, reader.modes, options)
         return reader.achunks(driver.drive(program), place, driver)
 
@@ -602,16 +600,11 @@ class Pregel(Graph):
         outer = place.task.around
         return Around(place.saver, place.durability(chosen), modes | outer.modes, outer.is_over)
 
-    def async_driver(self, place: Place, reader: Reader, options: RunOptions) -> AsyncDriver:
+    def driven(self, place: Place, reader: Reader, options: RunOptions) -> Driven:
+        """What a driver of either kind is given for a call."""
         around = self.around(place, reader, options)
-        return AsyncDriver(
-            place.saver,
-            place.config.get("max_concurrency"),
-            reader.live or bool(around.modes),
-            around.durability,
-            around,
-            place.inner,
-        )
+        limit, live = place.config.get("max_concurrency"), reader.live or bool(around.modes)
+        return place.saver, limit, live, around.durability, around, place.inner
 
     # ------------------------------------------------------------ threads
 

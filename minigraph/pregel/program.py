@@ -262,7 +262,7 @@ class Run(Beginning):
             yield self.stored(task, ((INTERRUPT, [*questions]),))
         self.paused = True
         self.interrupts += questions
-        if not self.has_output:
+        if questions and not self.has_output:
             self.has_output, self.output = True, self.present_output()
         if self.stopped or not questions:
             return
@@ -286,7 +286,8 @@ class Run(Beginning):
             else:
                 self.state.absorb(changes)
                 news = not self.request.output.members.isdisjoint(changes.updated)
-                if news and (self.interrupts or not self.request.is_inner):
+                # What an inner run has, the task around it tells when it ends.
+                if news and not self.request.is_inner:
                     yield from self.tell_values()
         if not self.interrupts:
             yield from self.tell_breakpoint()

@@ -252,3 +252,48 @@ def test_an_answer_beside_a_goto_to_another_that_asks(way: Any) -> None:
     asked = way.invoke(graph, Command(resume="yes", goto="mail"), CONFIG)
     assert [each.value for each in asked["__interrupt__"]] == ["mail"]
     assert way.invoke(graph, Command(resume="no"), CONFIG) == {"log": ["mail:no", "pay:yes"]}
+
+
+def test_an_answer_is_stored_with_the_task_that_got_it() -> None:
+    """IN-33: also where a graph that the task calls then stops at a breakpoint."""
+    quiet = StateGraph(State).add_node("quiet", lambda state: {}).add_edge(START, "quiet")
+    stopping = quiet.compile(interrupt_before=["quiet"])
+
+    def ask(state: State) -> Any:
+        answer = interrupt("?")
+        stopping.invoke({"log": []})
+        return {"log": [answer]}
+
+    saver = InMemorySaver()
+    graph = single("ask", ask, checkpointer=saver)
+    graph.invoke({"log": []}, CONFIG)
+    assert graph.invoke(Command(resume=1), CONFIG) == {"log": []}
+    saved = saver.get_tuple(CONFIG)
+    assert saved is not None
+    kept = [(name, value) for _, name, value in saved.pending_writes or ()]
+    assert [entry for entry in kept if entry[0] == "__resume__"] == [
+        ("__resume__", 1),
+        ("__resume__", [1]),
+    ]
+    assert graph.invoke(None, CONFIG) == {"log": [1]}
+
+
+def test_a_pause_beside_finished_tasks_whose_writes_clash() -> None:
+    """SS-05, IN-24: it is a pause; that they clash is told when the super-step is complete."""
+
+    class Clashing(TypedDict, total=False):
+        last: int
+
+    builder = StateGraph(Clashing)
+    for name, node in (
+        ("one", lambda state: {"last": 1}),
+        ("two", lambda state: {"last": 2}),
+        ("ask", lambda state: interrupt("?")),
+    ):
+        builder.add_node(name, node).add_edge(START, name)
+    graph = builder.compile(checkpointer=InMemorySaver())
+    paused = graph.invoke({}, CONFIG)
+    assert [question.value for question in paused["__interrupt__"]] == ["?"]
+    with pytest.raises(InvalidUpdateError, match="'last' received 2 writes"):
+        graph.invoke(Command(resume={}), CONFIG)
+    assert graph.get_state(CONFIG).next == ("one", "two", "ask")

@@ -1619,3 +1619,17 @@ def test_graphs_that_call_each_other() -> None:
         snapshot = snapshot.tasks[0].state
     assert (snapshot.next, [each.value for each in snapshot.interrupts]) == (("even",), ["n?"])
     assert graph.invoke(Command(resume=7), CONFIG) == {"n": 7}
+
+
+def test_nothing_below_a_graph_that_keeps_nothing_is_kept() -> None:
+    """SB-12."""
+    saver = InMemorySaver()
+
+    def around(inner: Any, **options: Any) -> Any:
+        return StateGraph(State).add_node("in", inner).add_edge(START, "in").compile(**options)
+
+    innermost = around(lambda state: {"log": ["done"]})
+    graph = around(around(innermost, checkpointer=False), checkpointer=saver)
+    assert graph.invoke({"log": []}, {"configurable": {"thread_id": "t"}}) == {"log": ["done"]}
+    found = [each.config["configurable"]["checkpoint_ns"] for each in saver.list(None)]
+    assert found == ["", "", ""]

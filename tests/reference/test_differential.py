@@ -23,7 +23,7 @@ pytest.importorskip("langgraph", reason="the reference is not installed")
 
 
 @settings(
-    max_examples=int(os.environ.get("REFERENCE_EXAMPLES", "150")),
+    max_examples=int(os.environ.get("REFERENCE_EXAMPLES", "400")),
     derandomize="REFERENCE_RANDOM" not in os.environ,
     deadline=None,
     database=None,
