@@ -23,12 +23,7 @@ from collections.abc import Sequence
 from typing import Any, Generic, Self, TypeVar
 
 from minigraph.constants import MISSING
-from minigraph.errors import (
-    EmptyChannelError,
-    ErrorCode,
-    InvalidUpdateError,
-    message_with_code,
-)
+from minigraph.errors import EmptyChannelError, ErrorCode, InvalidUpdateError, message_with_code
 
 __all__ = ["BaseChannel", "EmptyChannelError"]
 
@@ -64,6 +59,10 @@ class BaseChannel(ABC, Generic[Value, Update, Stored]):
     """Whether what there is to store of this channel is what there is to read, always. Then the
     runtime asks once for both. Each class says it for itself: it is not inherited, because a
     subclass may read or store in another way."""
+
+    stores_writes: bool = False
+    """Whether a checkpoint leaves the value out, because it can be made again from the writes that
+    are stored anyway. See `DeltaChannel`."""
 
     def __init__(self, typ: Any, key: str = "") -> None:
         self.typ = typ

@@ -14,77 +14,19 @@ its write in an `Overwrite`, which beats every other write of the super-step.
 
 from __future__ import annotations
 
-import collections.abc
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Generic, NotRequired, Required, Self, get_args, get_origin
+from typing import Any, Generic, Self
 
 from minigraph.channels.base import SingleValue, Value
-from minigraph.constants import MISSING, OVERWRITE
-from minigraph.errors import (
-    ErrorCode,
-    InvalidUpdateError,
-    message_with_code,
+from minigraph.channels.whole import (
+    _DeltaSnapshot,
+    overwrite_value,
+    several_overwrites,
+    start_value,
 )
-from minigraph.types import Overwrite
+from minigraph.constants import MISSING
 
 __all__ = ["BinaryOperatorAggregate"]
-
-CONCRETE: dict[Any, Any] = {
-    collections.abc.Sequence: list,
-    collections.abc.MutableSequence: list,
-    collections.abc.Set: set,
-    collections.abc.MutableSet: set,
-    collections.abc.Mapping: dict,
-    collections.abc.MutableMapping: dict,
-}
-"""What stands in for an abstract type, which cannot be called (CH-08)."""
-
-
-def start_value(typ: Any) -> Any:
-    """What an aggregate of this type holds before the first write (CH-07, CH-08).
-
-    ``MISSING`` if the type cannot be called without arguments; it never raises.
-
-    >>> start_value(int), start_value(Annotated[Sequence[str], "names"])
-    (0, [])
-    >>> start_value(int | None) is MISSING
-    True
-    """
-    while get_origin(typ) in (Annotated, Required, NotRequired):
-        typ = get_args(typ)[0]
-    typ = get_origin(typ) or typ
-    try:
-        return CONCRETE.get(typ, typ)()
-    except Exception:  # the constructor is the user's: it may raise anything
-        return MISSING
-
-
-def overwrite_value(write: Any) -> Any:
-    """What an `Overwrite` wants stored; ``MISSING`` if this write is an ordinary one (CH-10).
-
-    An `Overwrite` may arrive in three spellings, since a write can come from a process that
-    has only JSON: the class, a dict that says the same in one key, and the dict that JSON
-    makes of the class.
-
-    >>> overwrite_value(Overwrite(1))
-    1
-    >>> overwrite_value({"__overwrite__": 1})
-    1
-    >>> overwrite_value({"value": 1, "type": "__overwrite__"})
-    1
-    >>> overwrite_value({"value": 1}) is MISSING
-    True
-    """
-    if isinstance(write, Overwrite):
-        return write.value
-    if isinstance(write, dict):
-        if OVERWRITE in write and len(write) == 1:
-            return write[OVERWRITE]
-        # A user's own dict may hold an array under "type", and arrays answer == with an array.
-        kind = write.get("type")
-        if isinstance(kind, str) and kind == OVERWRITE and "value" in write:
-            return write["value"]
-    return MISSING
 
 
 class BinaryOperatorAggregate(SingleValue[Value], Generic[Value]):
@@ -138,9 +80,11 @@ class BinaryOperatorAggregate(SingleValue[Value], Generic[Value]):
         return new
 
     def from_checkpoint(self, checkpoint: Value | Any) -> Self:
-        return super().from_checkpoint(
-            start_value(self.typ) if checkpoint is MISSING else checkpoint
-        )
+        if checkpoint is MISSING:
+            checkpoint = start_value(self.typ)
+        elif isinstance(checkpoint, _DeltaSnapshot):  # the field was a `DeltaChannel` (CH-21)
+            checkpoint = checkpoint.value
+        return super().from_checkpoint(checkpoint)
 
     def update(self, values: Sequence[Value | Any]) -> bool:
         if not values:
@@ -152,14 +96,7 @@ class BinaryOperatorAggregate(SingleValue[Value], Generic[Value]):
             replacement = overwrite_value(write)
             if replacement is not MISSING:
                 if overwritten:
-                    raise InvalidUpdateError(
-                        message_with_code(
-                            f"Channel {self.key!r} received more than one Overwrite in one "
-                            "super-step, and only one value can stand. Let only one of the "
-                            "nodes overwrite it.",
-                            ErrorCode.INVALID_CONCURRENT_GRAPH_UPDATE,
-                        )
-                    )
+                    raise several_overwrites(self.key)
                 result = replacement
                 overwritten = True
             elif overwritten:

@@ -151,10 +151,17 @@ def channel_for(name: str, annotation: Any) -> BaseChannel[Any, Any, Any]:
     typ, metadata = take_apart(annotation)
     for extra in metadata:
         if isinstance(extra, BaseChannel):
-            channel = extra.copy()  # the annotation may serve several graphs
+            # The annotation may serve several graphs. A `DeltaChannel` takes the type from it.
+            of_type = getattr(extra, "of_type", None)
+            channel = extra.copy() if of_type is None else of_type(typ)
             channel.key = name
             return channel
         if isinstance(extra, type) and issubclass(extra, BaseChannel):
+            if extra.stores_writes:
+                raise ValueError(
+                    f"Key {name!r} is annotated with the class {extra.__name__}, which cannot know "
+                    f"how to reduce: write {extra.__name__}(reducer)."
+                )
             channel = extra(typ)
             channel.key = name
             return channel

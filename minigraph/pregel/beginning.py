@@ -14,6 +14,7 @@ from minigraph.checkpoint.base.records import CheckpointTuple
 from minigraph.config import at_checkpoint, located
 from minigraph.constants import INPUT, INTERRUPT, NO_WRITES, NULL_TASK_ID, RESUME, ROOT
 from minigraph.errors import EmptyInputError, UnknownInterruptError
+from minigraph.pregel.deltas import Deltas, whole
 from minigraph.pregel.effects import NOTHING, Advance, Effect, Listing, Load, SaveWrites, Warn
 from minigraph.pregel.identity import interrupt_id
 from minigraph.pregel.interrupts import (
@@ -58,7 +59,9 @@ class Beginning(Progress):
         would not find them.
         """
         if self.request.has_saver:
-            self.loaded = migrated((yield from self.starting_point()))
+            stored = migrated((yield from self.starting_point()))
+            self.deltas = Deltas(self.layout, stored, self.request.keeps_last)
+            self.loaded = yield from whole(self.layout, stored)
         self.state = hydrate(self.layout, self.loaded.checkpoint if self.loaded else None)
         if self.loaded is not None:
             self.checkpoint_id = self.loaded.checkpoint["id"]
@@ -122,7 +125,10 @@ class Beginning(Progress):
             brought = None
         if brought is not None and brought[0]:
             # First of all: what a channel refuses must not be stored.
-            yield from self.warn_of_what_is_ignored(self.apply(brought[0]))
+            changes = self.apply(brought[0])
+            yield from self.warn_of_what_is_ignored(changes)
+            if replaying:  # then it is not stored: the copy has it already
+                self.deltas.loosen(changes.versions)
         self.pass_breakpoints()
         if replaying:
             yield from self.fork()
@@ -353,6 +359,7 @@ class Beginning(Progress):
             try:
                 self.apply(writes)
             except Exception as error:  # it was not stored by this machine, or not by this graph
+                self.deltas.loosen(name for name, _ in writes)
                 yield Warn(
                     f"A stored update from outside cannot be applied, and is left out: {error!r}"
                 )
@@ -396,6 +403,7 @@ class Beginning(Progress):
         updated, self.state.updated = self.state.updated, None
         yield from self.save("fork")
         self.state.updated = updated
+        self.deltas.loosen(name for name, _ in self.late)  # they are stored beside the original
         self.step += 1
         self.resumption = Resumption(NOTHING, self.origins(self.next_tasks(), then))
 
@@ -420,6 +428,7 @@ class Beginning(Progress):
         changes = update(self.layout, self.state, done, self.environment.next_version)
         self.state.absorb(changes)
         self.unsaved_versions.update(changes.versions)
+        self.deltas.loosen(changes.versions)  # by the input itself, which is not stored as a write
         if self.request.has_saver:
             yield from self.save("input")
             if late:

@@ -30,6 +30,7 @@ from minigraph.pregel.effects import (
     Emit,
     Listing,
     Load,
+    LoadPieces,
     Next,
     Program,
     Save,
@@ -132,6 +133,8 @@ class Driver:
                 return next(cursor, None)
             case Load(config):
                 return self.saver.get_tuple(config)
+            case LoadPieces(config, channels):
+                return self.saver.get_delta_channel_history(config=config, channels=channels)
             case Listing(config, filter, before, limit):
                 return self.saver.list(config, filter=filter, before=before, limit=limit)
             case Cancel(wait):
@@ -217,6 +220,8 @@ class AsyncDriver:
                 return await anext(cursor, None)
             case Load(config):
                 return await self.saver.aget_tuple(config)
+            case LoadPieces(config, channels):
+                return await self.saver.aget_delta_channel_history(config=config, channels=channels)
             case Listing(config, filter, before, limit):
                 return self.saver.alist(config, filter=filter, before=before, limit=limit)
             case Cancel(wait):

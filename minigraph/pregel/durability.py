@@ -22,17 +22,19 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, cast
 
+from minigraph.checkpoint.base.history import counters_of
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
 from minigraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from minigraph.config import at_checkpoint
 from minigraph.constants import RESUME
 from minigraph.errors import add_note
 from minigraph.pregel.effects import Paused, Save, SaveWrites
-from minigraph.types import Durability
+from minigraph.types import Durability, RunnableConfig
 
 Saver: TypeAlias = BaseCheckpointSaver[Any]
 
@@ -175,6 +177,10 @@ def copied(value: Any, otherwise: Callable[[Any], Any] = id) -> Any:
 class Kept:
     """What a run in the mode ``exit`` has to store when it ends (DU-06 to DU-10).
 
+    That is its last checkpoint, and the writes of the super-step that was open. Where a value is
+    stored in pieces (see `deltas`), the pieces of the whole run are stored as well, and the run's
+    first checkpoint for them to lie beside: nobody else puts anything there (DC-13).
+
     Nodes may edit their lists meanwhile. So of each value there is a copy, made when it was new.
     """
 
@@ -186,15 +192,22 @@ class Kept:
         self.values: dict[str, Any] = {}
         self.versions: dict[str, Any] = {}
         self.writes: list[SaveWrites] = []
+        self.leading: list[list[SaveWrites]] = []
+        """The writes that led to each of the run's checkpoints, where values are in pieces."""
 
     def put(self, *fields: Any) -> None:
         save = Save(*fields)
         values = save.checkpoint["channel_values"]
         new = values.keys() if self.last is None else save.new_versions.keys() & values.keys()
         self.values |= {name: self.copied(values[name]) for name in new}
+        self.versions.update(save.new_versions)
+        if counters_of(save.metadata):
+            self.leading.append(self.writes)
+            if self.first is None:
+                save = self.whole(save, save.config)
+                self.versions = {**self.versions}
         self.first = self.first or save
         self.last = save
-        self.versions.update(save.new_versions)
         self.writes = []  # they belong to a super-step that is over
 
     def put_writes(self, *fields: Any) -> None:
@@ -206,6 +219,13 @@ class Kept:
         """A copy. What has none must be storable otherwise, or it is refused now, and not later."""
         return copied(value, self.serde.dumps_typed)
 
+    def whole(self, save: Save, config: RunnableConfig) -> Save:
+        """This checkpoint with the copies of its values, and with all that moved so far."""
+        names = save.checkpoint["channel_values"]
+        values = {name: self.values[name] for name in names}
+        checkpoint: Any = {**save.checkpoint, "channel_values": values}
+        return Save(config, checkpoint, save.metadata, self.versions)
+
     def to_store(self, result: Any) -> list[Save | SaveWrites]:
         """The last checkpoint, as a child of the one that the run began with; and the writes that
         hang on it.
@@ -213,18 +233,40 @@ class Kept:
         A graph in a task that has come to its end in the run that began it has nothing to go on
         with, and nothing is stored of it, unless it has a memory of its own (DU-11).
         """
-        kept: list[Save | SaveWrites] = [*self.writes]
-        if self.first is None or self.last is None:
-            return kept
+        first, last = self.first, self.last
+        if first is None or last is None:
+            return [*self.writes]
         ended = result is not UNFINISHED and not isinstance(result, Paused)
-        began = "checkpoint_id" not in self.first.config["configurable"]
+        began = "checkpoint_id" not in first.config["configurable"]
         if self.inner is not None and not self.inner.remembers and ended and began:
             return []
-        names = self.last.checkpoint["channel_values"]
-        values = {name: self.values[name] for name in names}
-        whole: Any = {**self.last.checkpoint, "channel_values": values}
-        config = self.first.config
-        return [Save(config, whole, self.last.metadata, self.versions), *kept]
+        channels = counters_of(last.metadata).keys()
+        to_store: list[Save | SaveWrites] = []
+        config = first.config
+        if channels and self.leading:
+            to_store += pieces(self.leading[:1], channels, config)
+            here = at_checkpoint(config, first.checkpoint["id"])
+            if beside_first := [*pieces(self.leading[1:], channels, here)]:
+                to_store += [first, *beside_first]
+                config = here
+        return [*to_store, self.whole(last, config), *self.writes]
+
+
+def pieces(
+    steps: Iterable[Iterable[SaveWrites]], channels: Collection[str], config: RunnableConfig
+) -> Iterator[SaveWrites]:
+    """What several super-steps wrote to these channels, to lie beside one checkpoint.
+
+    The ids are those of no task, so that none of a later run counts as finished. They sort, as the
+    paths do, in the order in which the writes were applied.
+    """
+    for number, effects in enumerate(steps):
+        for index, effect in enumerate(sorted(effects, key=lambda each: each.task_path)):
+            if writes := [each for each in effect.writes if each[0] in channels]:
+                prefix = "ffffffff" if number else "00000000"
+                id = f"{prefix}-{number:08}-{index:08}-{effect.task_id}"
+                path = f"~~{number:08}{effect.task_path}" if number else effect.task_path
+                yield SaveWrites(config, writes, id, path)
 
 
 def all_of(problems: Sequence[Exception]) -> None:

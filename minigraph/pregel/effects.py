@@ -82,6 +82,14 @@ class Load(NamedTuple):
     config: RunnableConfig
 
 
+class LoadPieces(NamedTuple):
+    """Fetch what is stored in pieces of these channels, on the way to the checkpoint that `config`
+    addresses. Answer: channel → `DeltaChannelHistory`."""
+
+    config: RunnableConfig
+    channels: Sequence[str]
+
+
 class Listing(NamedTuple):
     """Open a list of checkpoints, newest first. Answer: a cursor, to be given to `Advance`."""
 
@@ -169,7 +177,7 @@ class Warn(NamedTuple):
 
 
 Effect: TypeAlias = (
-    Load | Listing | Advance | Start | Next | Cancel | SaveWrites | Save | Emit | Warn
+    Load | LoadPieces | Listing | Advance | Start | Next | Cancel | SaveWrites | Save | Emit | Warn
 )
 
 Program: TypeAlias = Generator[Effect, Any, Any]

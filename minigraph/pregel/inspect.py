@@ -18,15 +18,25 @@ is as if it had.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Generator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 from uuid import UUID, uuid5
 
 from minigraph.checkpoint.base.records import CheckpointTuple
 from minigraph.config import at_checkpoint, namespace_of
-from minigraph.constants import COPY, END, INPUT, INTERRUPT, MISSING, PULL, START
+from minigraph.constants import (
+    COPY,
+    END,
+    INPUT,
+    INTERRUPT,
+    MISSING,
+    NULL_TASK_ID,
+    PULL,
+    START,
+)
 from minigraph.errors import InvalidUpdateError, add_note
+from minigraph.pregel.deltas import Deltas, whole
 from minigraph.pregel.effects import (
     Advance,
     Asked,
@@ -87,7 +97,7 @@ def state_program(
 
     `inside`: show the state of the graphs in its tasks as well, and of those in theirs (SB-31).
     """
-    saved = migrated((yield Load(config)))
+    saved = yield from whole(layout, migrated((yield Load(config))))
     named = config.get("configurable", {}).get("checkpoint_id")
     found = snapshot(layout, config, saved, next_version, is_live=not named)
     if not inside:
@@ -125,7 +135,8 @@ def history_program(
     cursor = yield Listing({**config, "configurable": place}, filter, before, limit)
     advance = Advance(cursor)
     while (saved := (yield advance)) is not None:
-        shown = snapshot(layout, config, migrated(saved), next_version, is_live=False)
+        saved = yield from whole(layout, migrated(saved))
+        shown = snapshot(layout, config, saved, next_version, is_live=False)
         yield new_record(Emit, ("snapshot", shown, (), ()))
 
 
@@ -328,6 +339,7 @@ class Editor:
         self.config = config
         self.environment = environment
         self.saved: CheckpointTuple | None = None
+        self.deltas = Deltas(layout, None)
         self.is_latest = True
         self.state: LiveState  # from `load` on
         self.step = -1
@@ -336,7 +348,9 @@ class Editor:
 
     def load(self) -> Generator[Effect, Any, None]:
         """Find the checkpoint to update, and whether the thread has moved past it."""
-        self.saved = migrated((yield Load(self.config)))
+        stored = migrated((yield Load(self.config)))
+        self.deltas = Deltas(self.layout, stored)
+        self.saved = yield from whole(self.layout, stored)
         self.state = hydrate(self.layout, self.saved.checkpoint if self.saved else None)
         named = self.config.get("configurable", {}).get("checkpoint_id")
         if self.saved is None:
@@ -382,6 +396,8 @@ class Editor:
             )
         given_up = [TaskWrites(t.path, t.name, (), t.triggers) for t in self.waiting()]
         self.apply([*given_up, TaskWrites((), INPUT, writes, ())])
+        self.deltas.loosen(name for name, _ in writes)
+        self.loosen_others(())
         base, base_id = self.config, self.checkpoint_id
         yield from self.save("input")
         if self.saved is not None and self.is_latest:
@@ -397,6 +413,7 @@ class Editor:
         self.apply(
             [TaskWrites(t.path, t.name, finished.get(t.id, ()), t.triggers) for t in self.waiting()]
         )
+        self.loosen_others(finished)
         yield from self.save("update")
 
     def copy(self, values: Any) -> Generator[Effect, Any, None]:
@@ -419,6 +436,7 @@ class Editor:
                 self.refuse_node(one.as_node)
         parent = (self.saved.parent_config or {}).get("configurable", {}).get("checkpoint_id")
         self.config = at_checkpoint(self.config, parent)
+        self.deltas.loosen(self.layout.deltas)
         self.state.updated = None
         yield from self.save("fork")
         if updates:
@@ -453,12 +471,40 @@ class Editor:
         for task_name, channel in changes.ignored:
             yield Warn(f"The update as {task_name!r} wrote to {channel!r}, which is no channel.")
         base = self.config
+        self.loosen_others(())
+        apart = yield from self.save_pieces(tasks, written)
         yield from self.save("update")
         # Only now: whoever dies in between leaves the update done, and its record incomplete.
         # The other way around, a waiting task would count as finished with these writes.
         if self.saved is not None and self.is_latest:
             for task in tasks:
-                yield SaveWrites(base, written[task.id], task.id, path_text(task.path))
+                rest = [each for each in written[task.id] if each[0] not in apart]
+                yield SaveWrites(base, rest, task.id, path_text(task.path))
+
+    def save_pieces(
+        self, tasks: Sequence[Task], written: Mapping[str, Sequence[Write]]
+    ) -> Generator[Effect, Any, Collection[str]]:
+        """Store first what the new checkpoint will leave out, since it can be made again from these
+        writes: under ids of their own, which no waiting task has. Returns the channels."""
+        apart = self.layout.deltas - self.deltas.loose
+        if self.saved is None or not apart:
+            return ()
+        for index, task in enumerate(tasks):
+            if pieces := [each for each in written[task.id] if each[0] in apart]:
+                id = str(uuid5(UUID(self.checkpoint_id), f"deltas {index}"))
+                yield SaveWrites(self.config, pieces, id, path_text(task.path))
+        return apart
+
+    def loosen_others(self, applied: Collection[str]) -> None:
+        """Beside the checkpoint that is edited, only what these tasks wrote counts, and what came
+        from outside; and on an old one nothing, for it may have led somewhere else (DC-11)."""
+        if not self.is_latest:
+            self.deltas.loosen(self.layout.deltas)
+        nobody = (NULL_TASK_ID,) if self.metadata_source() != "input" else ()
+        self.deltas.loosen_others(self.saved, {*applied, *nobody})
+
+    def metadata_source(self) -> str | None:
+        return None if self.saved is None else self.saved.metadata.get("source")
 
     def task_for(self, name: str, index: int, task_id: str | None, taken: Container[str]) -> Task:
         """A task for a node that did not really run.
@@ -534,11 +580,15 @@ class Editor:
         id = self.environment.new_id(step)
         # Not every node that waits listens to what this update touched: ask them all.
         self.state.updated = None
-        yield Save(
-            self.config,
-            self.state.to_checkpoint(id, self.environment.now()),
-            {"source": source, "step": step, "parents": dict(self.parents)},  # type: ignore[typeddict-item]
-            moved_since(before, self.state.versions),
-        )
+        moved = moved_since(before, self.state.versions)
+        snapshots = {}
+        if self.deltas:
+            has_parent = bool(self.config["configurable"].get("checkpoint_id"))
+            version = self.environment.next_version(self.state.newest)
+            snapshots = self.deltas.settle(self.state, moved, has_parent, version)
+        checkpoint = self.state.to_checkpoint(id, self.environment.now())
+        checkpoint["channel_values"].update(snapshots)
+        metadata: Any = {"source": source, "step": step, "parents": dict(self.parents)}
+        yield Save(self.config, checkpoint, metadata | self.deltas.metadata(), moved)
         self.checkpoint_id = id
         self.config = at_checkpoint(self.config, id)

@@ -64,6 +64,7 @@ class Layout:
         finishing: channels that change when nothing is left to run.
         lasting: channels whose value can only change by being written to.
         plain: channels whose value is also what is stored of them.
+        deltas: channels whose value is made again from stored writes, see `deltas`.
         preset: channels that have a value before anything is written.
         filled: these, and channels that then have nothing but something to store.
         untracked: channels that are never stored, and neither are writes to them (MR-09).
@@ -106,35 +107,16 @@ class Layout:
         }
         self.async_nodes = [name for name, node in self.nodes.items() if node.async_functions]
 
-        # A class that does not override `consume` or `finish` cannot change in it.
-        def overriding(method: str) -> frozenset[str]:
-            plain = getattr(BaseChannel, method)
-            return frozenset(
-                name
-                for name, channel in self.channels.items()
-                if getattr(type(channel), method) is not plain
-            )
+        def those(fits: Callable[[BaseChannel[Any, Any, Any]], bool]) -> frozenset[str]:
+            return frozenset(name for name, channel in self.channels.items() if fits(channel))
 
-        self.consumed = overriding("consume")
-        self.finishing = overriding("finish")
-        self.untracked = frozenset(
-            name for name, channel in self.channels.items() if isinstance(channel, UntrackedValue)
-        )
-        self.lasting = frozenset(
-            name
-            for name, channel in self.channels.items()
-            if not channel.changes_when_unwritten
-            and name not in self.consumed
-            and name not in self.finishing
-        )
-        self.plain = frozenset(
-            name
-            for name, channel in self.channels.items()
-            if vars(type(channel)).get("stores_its_value", False)
-        )
-        self.preset = frozenset(
-            name for name, channel in self.channels.items() if channel.is_available()
-        )
-        self.filled = self.preset.union(
-            name for name, channel in self.channels.items() if channel.checkpoint() is not MISSING
-        )
+        # A class that does not override `consume` or `finish` cannot change in it.
+        self.consumed = those(lambda c: type(c).consume is not BaseChannel.consume)
+        self.finishing = those(lambda c: type(c).finish is not BaseChannel.finish)
+        self.untracked = those(lambda c: isinstance(c, UntrackedValue))
+        self.lasting = those(lambda c: not c.changes_when_unwritten)
+        self.lasting -= self.consumed | self.finishing
+        self.plain = those(lambda c: bool(vars(type(c)).get("stores_its_value", False)))
+        self.deltas = those(lambda c: c.stores_writes)
+        self.preset = those(lambda c: c.is_available()) | self.deltas
+        self.filled = self.preset | those(lambda c: c.checkpoint() is not MISSING)

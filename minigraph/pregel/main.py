@@ -356,6 +356,7 @@ class Pregel(Graph):
             held=NOTHING if view is None else view.held,
             origin=place.origin,
             replay=None if view is None else view.replay,
+            keeps_last=place.durability(options.get("durability")) == "exit",
         )
         return run(self.layout, request, self.environment_for(place.saver))
 

@@ -333,7 +333,7 @@ class Run(Beginning):
                     left, self.loose = self.loose, None
                     if left is not None and (answer := left.take()) is not MISSING:
                         yield Warn(f"The answer {answer!r:.200} is for nobody: nobody has asked.")
-            save = self.checkpoint_saved("loop")
+            save = self.checkpoint_saved("loop", tasks)
             try:
                 yield save
             except Stopped:

@@ -16,7 +16,17 @@ from typing import Any, Final, TypeAlias
 
 from minigraph.checkpoint.base.records import CheckpointTuple
 from minigraph.config import at_checkpoint, namespace_of, recursion_limit
-from minigraph.constants import BRANCH_PREFIX, INPUT, INTERRUPT, MISSING, NO_WRITES, START, TASKS
+from minigraph.constants import (
+    BRANCH_PREFIX,
+    INPUT,
+    INTERRUPT,
+    MISSING,
+    NO_WRITES,
+    NULL_TASK_ID,
+    START,
+    TASKS,
+)
+from minigraph.pregel.deltas import Deltas
 from minigraph.pregel.effects import NOTHING, Effect, Emit, Paused, Save, SaveWrites, Warn
 from minigraph.pregel.events import (
     checkpoint_event,
@@ -64,6 +74,7 @@ class Progress:
         self.limit = recursion_limit(request.config)
         self.last_step = -1
         self.loaded: CheckpointTuple | None = None
+        self.deltas = Deltas(layout, None)
         self.metadata: Mapping[str, Any] = {}
         self.parent_config: RunnableConfig | None = None
         self.unsaved_versions: dict[str, Version] = {}
@@ -118,14 +129,30 @@ class Progress:
         yield save
         self.moved_to(save)
 
-    def checkpoint_saved(self, source: str) -> Save:
-        """The effect that saves the present state."""
+    def checkpoint_saved(self, source: str, tasks: Iterable[Task] = ()) -> Save:
+        """The effect that saves the present state, to which the writes of these tasks have led."""
         id = self.environment.new_id(self.step)
+        snapshots = self.settle_deltas(source, tasks) if self.deltas else NOTHING
         checkpoint = self.state.to_checkpoint(id, self.environment.now())
         if self.layout.untracked and (sent := checkpoint["channel_values"].get(TASKS)):
             checkpoint["channel_values"][TASKS] = [self.storable(each) for each in sent]
         metadata: Any = {"source": source, "step": self.step, "parents": dict(self.parents)}
+        if self.deltas:
+            checkpoint["channel_values"].update(snapshots)
+            metadata |= self.deltas.metadata()
         return new_record(Save, (self.config, checkpoint, metadata, self.unsaved_versions))
+
+    def settle_deltas(self, source: str, tasks: Iterable[Task]) -> Mapping[str, Any]:
+        """The values that must be stored whole this time, of channels that are stored in pieces."""
+        if self.loaded is not None and self.checkpoint_id == self.loaded.checkpoint["id"]:
+            done = {task.id for task in tasks}
+            # What a Command brought beside an input counts at the end of its super-step.
+            if source == "loop" or self.metadata.get("source") != "input":
+                done.add(NULL_TASK_ID)
+            self.deltas.loosen_others(self.loaded, done)
+        has_parent = bool(self.config["configurable"].get("checkpoint_id"))
+        version = self.environment.next_version(self.state.newest)
+        return self.deltas.settle(self.state, self.unsaved_versions, has_parent, version)
 
     def moved_to(self, save: Save) -> None:
         """The checkpoint is stored, so it is where the run stands."""

@@ -50,6 +50,7 @@ class Request(NamedTuple):
         held: for an inner graph that keeps nothing: the answers it has got so far, by task id.
         origin: where to start from, if that is a point inside of a graph in a node.
         replay: set if a run around it goes back in time.
+        keeps_last: whether only the last checkpoint is sure to be kept, see `durability`.
     """
 
     input: Any
@@ -66,3 +67,4 @@ class Request(NamedTuple):
     held: Mapping[str, Sequence[Any]] = NOTHING
     origin: Origin | None = None
     replay: Replay | None = None
+    keeps_last: bool = False

@@ -1,11 +1,12 @@
-"""The records of a thread, and what a saver must offer. Read `id`, `records`, `saver`, then
-`ancestors`."""
+"""The records of a thread, and what a saver must offer. Read `id`, `records`, `history`,
+`saver`, then `ancestors`."""
 
 from typing import TYPE_CHECKING
 
 from minigraph.doors import lazy_door
 
 if TYPE_CHECKING:
+    from minigraph.checkpoint.base.history import DeltaChannelHistory
     from minigraph.checkpoint.base.records import (
         EXCLUDED_METADATA_KEYS,
         WRITES_IDX_MAP,
@@ -32,6 +33,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointMetadata",
     "CheckpointTuple",
+    "DeltaChannelHistory",
     "EmptyChannelError",
     "PendingWrite",
     "SerializerProtocol",
@@ -54,6 +56,7 @@ __getattr__ = lazy_door(
         "Checkpoint": _RECORDS,
         "CheckpointMetadata": _RECORDS,
         "CheckpointTuple": _RECORDS,
+        "DeltaChannelHistory": "minigraph.checkpoint.base.history",
         "EmptyChannelError": "minigraph.errors",
         "PendingWrite": _RECORDS,
         "SerializerProtocol": "minigraph.checkpoint.serde.base",

@@ -1,29 +1,25 @@
 """Which old checkpoints are still needed by newer ones?
 
-Mostly none: a checkpoint holds the whole state, and what came before it is history. But there
-is a kind of channel, written by the reference, whose value is not stored with each checkpoint.
-It is made again from the writes that hang on the checkpoints before it, back to the
-last one that has the value:
+Mostly none: a checkpoint holds the whole state, and what came before it is history. But the value
+of a `DeltaChannel` is not stored with each checkpoint. It is made again from the writes that hang
+on the checkpoints before it, back to the last one that has the value:
 
     1 ◀── 2 ◀── 3 ◀── 4        value at 4 = value at 2, and the writes of 2 and of 3
           ▲     │
         value  no value        so who removes 2 or 3 has silently emptied 4
 
-Such channels are counted in the metadata of each checkpoint (`COUNTERS`), which is how they
-are told from channels that are merely empty.
+The metadata of each checkpoint names these channels, which is how they are told from channels that
+are merely empty.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, Final
 
+from minigraph.checkpoint.base.history import kept_in_writes
 from minigraph.checkpoint.base.records import CheckpointTuple, get_checkpoint_id
 
-__all__ = ["COUNTERS", "still_needed"]
-
-COUNTERS: Final = "counters_since_delta_snapshot"
-"""The metadata's entry: channel → how long ago its value was stored."""
+__all__ = ["still_needed"]
 
 
 def still_needed(
@@ -41,7 +37,7 @@ def still_needed(
     needed: set[str] = set()
     for checkpoint_id in survivors if doomed else ():
         here = read(checkpoint_id)
-        missing = _kept_in_writes(here) if here else set()
+        missing = kept_in_writes(here) if here else set()
         passed = {checkpoint_id}
         while missing and here and here.parent_config:
             parent_id = get_checkpoint_id(here.parent_config) or ""
@@ -54,14 +50,3 @@ def still_needed(
             if here:
                 missing -= here.checkpoint["channel_values"].keys()
     return needed
-
-
-def _kept_in_writes(found: CheckpointTuple) -> set[str]:
-    """The channels that have been written, and whose value is not stored here."""
-    metadata: Any = found.metadata
-    counted = metadata.get(COUNTERS)
-    if not isinstance(counted, dict):  # absent, or not the runtime's
-        return set()
-    checkpoint = found.checkpoint
-    values, versions = checkpoint["channel_values"], checkpoint.get("channel_versions", {})
-    return {channel for channel in counted if channel in versions and channel not in values}

@@ -26,8 +26,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from copy import copy
-from typing import Any, Generic, NoReturn, Self, TypeVar
+from typing import Any, Generic, NoReturn, Self, TypeVar, cast
 
+from minigraph.checkpoint.base.history import DeltaChannelHistory, walk
 from minigraph.checkpoint.base.records import (
     ChannelVersions,
     Checkpoint,
@@ -223,6 +224,27 @@ class BaseCheckpointSaver(Generic[Version]):
         """
         self._missing("prune")
 
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> dict[str, DeltaChannelHistory]:
+        """What is stored of channels on the way to a checkpoint; see `DeltaChannelHistory` (DC-03).
+
+        Args:
+            config: the checkpoint, or the latest of its thread and namespace.
+            channels: the channels to look for. One that nobody has written has no writes.
+
+        This one fetches one ancestor after the other with `get_tuple`, which is right for every
+        saver, and slow for a store that is far away; such a saver writes it anew. Raises
+        `UnreadableError` if an ancestor is not there.
+        """
+        walking = walk(config, channels)
+        try:
+            wanted = next(walking)
+            while True:
+                wanted = walking.send(self.get_tuple(wanted))
+        except StopIteration as end:
+            return cast(dict[str, DeltaChannelHistory], end.value)
+
     @property
     def config_specs(self) -> Sequence[Any]:
         """What else a config may say to this saver: nothing. Frameworks around a graph ask."""
@@ -300,6 +322,18 @@ class BaseCheckpointSaver(Generic[Version]):
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """`prune`, for an asynchronous store."""
         self._missing("aprune")
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> dict[str, DeltaChannelHistory]:
+        """`get_delta_channel_history`, for an asynchronous store."""
+        walking = walk(config, channels)
+        try:
+            wanted = next(walking)
+            while True:
+                wanted = walking.send(await self.aget_tuple(wanted))
+        except StopIteration as end:
+            return cast(dict[str, DeltaChannelHistory], end.value)
 
 
 # --------------------------------------------------------- checks for those who write one

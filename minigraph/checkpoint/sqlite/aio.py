@@ -20,6 +20,7 @@ from contextlib import AbstractContextManager, asynccontextmanager
 from itertools import islice
 from typing import Any, Final, ParamSpec, Self, TypeVar
 
+from minigraph.checkpoint.base.history import DeltaChannelHistory
 from minigraph.checkpoint.base.records import (
     ChannelVersions,
     Checkpoint,
@@ -170,6 +171,11 @@ class AsyncSqliteSaver(SqliteSaver):
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         await self._there(self.copy_thread, source_thread_id, target_thread_id)
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> dict[str, DeltaChannelHistory]:
+        return await self._there(self.get_delta_channel_history, config=config, channels=channels)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         await self._there(self.prune, thread_ids, strategy=strategy)

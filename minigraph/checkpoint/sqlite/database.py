@@ -23,7 +23,7 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
@@ -201,7 +201,9 @@ def plain_cursor(conn: sqlite3.Connection) -> Iterator[sqlite3.Cursor]:
         conn.text_factory = before
 
 
-def rows_of(cursor: sqlite3.Cursor, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+def rows_of(
+    cursor: sqlite3.Cursor, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()
+) -> list[Any]:
     """All rows that a statement finds, also damaged ones (`AS_STORED`)."""
     try:
         return cursor.execute(statement, values).fetchall()

@@ -15,7 +15,8 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from typing import Any, Final, NoReturn, Self, TypeAlias
 
-from minigraph.checkpoint.base.ancestors import COUNTERS, still_needed
+from minigraph.checkpoint.base.ancestors import still_needed
+from minigraph.checkpoint.base.history import COUNTERS, DeltaChannelHistory
 from minigraph.checkpoint.base.id import next_text_version
 from minigraph.checkpoint.base.records import (
     ChannelVersions,
@@ -38,6 +39,7 @@ from minigraph.checkpoint.sqlite.database import (
     connect,
     rows_of,
 )
+from minigraph.checkpoint.sqlite.history import delta_history
 from minigraph.checkpoint.sqlite.rows import (
     Place,
     address,
@@ -81,6 +83,10 @@ _GET: Final = """
     WHERE thread_id = ? AND checkpoint_ns = ?
 """
 GET: Final = _GET + "AND checkpoint_id = ?"
+LATEST_ID: Final = """
+    SELECT checkpoint_id FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ?
+    ORDER BY checkpoint_id DESC LIMIT 1
+"""
 GET_LATEST: Final = _GET + "ORDER BY checkpoint_id DESC LIMIT 1"
 
 GET_WRITES: Final = """
@@ -322,6 +328,22 @@ class SqliteSaver(BaseCheckpointSaver[str]):
             if missing == 0:
                 return
             at_once = min(at_once * 2, AT_ONCE)
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> dict[str, DeltaChannelHistory]:
+        """As the contract says, in a few queries."""
+        configurable = config["configurable"]
+        thread_id = str(configurable["thread_id"])
+        namespace = configurable.get("checkpoint_ns", "")
+        if not channels:
+            return {}
+        with self.cursor(transaction=False) as cursor:
+            id = get_checkpoint_id(config)
+            if id is None:
+                ((id,),) = rows_of(cursor, LATEST_ID, (thread_id, namespace)) or [("",)]
+            place = Place(thread_id, namespace, id)
+            return delta_history(cursor, place, channels, self.serde, self.database.file)
 
     def _places(
         self,

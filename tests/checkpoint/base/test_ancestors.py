@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from minigraph.checkpoint.base.ancestors import COUNTERS, still_needed
+from minigraph.checkpoint.base.ancestors import still_needed
+from minigraph.checkpoint.base.history import COUNTERS
 from minigraph.checkpoint.base.records import CheckpointTuple
 
 

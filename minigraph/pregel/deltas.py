@@ -1,0 +1,206 @@
+"""Values that are stored in pieces: when a checkpoint may leave one out, and how it comes back.
+
+The value of a `DeltaChannel` is not stored, because it follows from what is: the value at the
+parent checkpoint, and the writes beside that. So, to save, there is one question: *do the writes
+that are stored beside the parent, all of them and no others, lead from its value to this one?*
+
+    parent ◀───────────── new checkpoint           mostly they do, and nothing is stored
+      └ writes of a, b      a, b were applied
+
+    parent ◀───────────── new checkpoint           the tasks were given up for a new input; an old
+      └ writes of a, b      a was not applied      checkpoint was edited; its value was overwritten:
+                                                   the value must be stored whole, as a *snapshot*
+
+A snapshot also comes when there have been as many updates as the channel says, so that nobody has
+to go back further than that (DC-07). `Deltas` keeps the books of a run or an edit, and `whole` puts
+a checkpoint together again.
+
+The reference asks in another way, case by case, and there are cases that it does not think of.
+Where they differ, this machine stores a snapshot more; what the one has stored, the other can read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterable
+from typing import Any, Final
+
+from minigraph.channels.whole import _DeltaSnapshot
+from minigraph.checkpoint.base.history import (
+    COUNTERS,
+    DeltaChannelHistory,
+    counters_of,
+    kept_in_writes,
+)
+from minigraph.checkpoint.base.records import CheckpointTuple
+from minigraph.checkpoint.serde.base import UnreadableError
+from minigraph.pregel.effects import Effect, LoadPieces
+from minigraph.pregel.layout import Layout
+from minigraph.pregel.live import LiveState, Version
+from minigraph.pregel.pending import pending
+
+MOST_CHECKPOINTS: Final = 5000
+"""So many checkpoints may pass without a snapshot, however few of them updated the channel."""
+
+
+# ---------------------------------------------------------------- reading
+
+
+def in_pieces(layout: Layout, saved: CheckpointTuple) -> list[str]:
+    """The channels of this graph whose value is stored on the way to the checkpoint, not with it.
+
+    A channel that nobody has written is merely empty (DC-10). One that is not a `DeltaChannel` any
+    more, but was, still has its value there (DC-14).
+    """
+    if not layout.deltas and COUNTERS not in saved.metadata:
+        return []
+    values, versions = saved.checkpoint["channel_values"], saved.checkpoint["channel_versions"]
+    absent = {name for name in layout.deltas if name in versions and name not in values}
+    return sorted(absent | (kept_in_writes(saved) & layout.channels.keys()))
+
+
+def whole(
+    layout: Layout, saved: CheckpointTuple | None
+) -> Generator[Effect, Any, CheckpointTuple | None]:
+    """A stored checkpoint, with all values in it. Raises `UnreadableError` if one is lost."""
+    names = in_pieces(layout, saved) if saved is not None else ()
+    if saved is None or not names:
+        return saved
+    histories = yield LoadPieces(saved.config, names)
+    values = dict(saved.checkpoint["channel_values"])
+    for name in names:
+        check_history(name, saved, histories[name])
+        values[name] = rebuilt(layout, name, histories[name])
+    checkpoint: Any = {**saved.checkpoint, "channel_values": values}
+    return saved._replace(checkpoint=checkpoint)
+
+
+def check_history(name: str, saved: CheckpointTuple, history: DeltaChannelHistory) -> None:
+    """Refuse a history that cannot be: the channel was updated, and no write is there."""
+    updates, _ = counters_of(saved.metadata).get(name, (0, 0))
+    if updates and not history["writes"]:
+        raise UnreadableError(
+            f"The value of {name!r} at checkpoint {saved.checkpoint['id']!r} is stored in pieces. "
+            f"It has been updated {updates} times since it was stored whole, but no such write is "
+            "there. Either writes were deleted, or the saver does not give them back with the "
+            "checkpoint they were put to; `minigraph.checkpoint.conformance` tells."
+        )
+
+
+def rebuilt(layout: Layout, name: str, history: DeltaChannelHistory) -> Any:
+    """The value that a history leads to; what is stored of it, for a channel of another kind."""
+    seed, writes = history.get("seed"), history["writes"]
+    channel: Any = layout.channels[name]
+    if channel.stores_writes:
+        channel = channel.from_checkpoint(seed)
+        channel.replay_writes(writes)
+        return _DeltaSnapshot(channel.get())
+    if "seed" in history:
+        channel = channel.from_checkpoint(seed.value if isinstance(seed, _DeltaSnapshot) else seed)
+    else:
+        channel = channel.copy()
+    for _, _, write in writes:
+        channel.update([write])
+    return channel.checkpoint()
+
+
+# ---------------------------------------------------------------- saving
+
+
+class Deltas:
+    """The books: what the next checkpoint may leave out.
+
+    Args:
+        layout: the graph.
+        found: the checkpoint that a run or an edit starts from, as it is stored.
+        keeps_last: of the checkpoints that are saved, only the last is sure to be kept (mode
+            ``exit``). Then a value that was to be stored whole once is so in all that follow.
+    """
+
+    def __init__(
+        self, layout: Layout, found: CheckpointTuple | None, keeps_last: bool = False
+    ) -> None:
+        self.names = layout.deltas
+        self.keeps_last = keeps_last
+        self.held: set[str] = set()
+        """Channels whose value has been stored whole, and will be from now on."""
+        self.counters = counters_of(found.metadata) if found is not None else {}
+        was_delta = kept_in_writes(found) if found is not None else set()
+        self.rescued = (was_delta & layout.channels.keys()) - self.names
+        """Channels that store their value now, and did not at `found`."""
+        self.loose: set[str] = set()
+        """Channels whose value does not follow from what is stored."""
+
+    def __bool__(self) -> bool:
+        return bool(self.names or self.counters)
+
+    def loosen(self, channels: Iterable[str]) -> None:
+        """These have changed, or not changed, in a way that is not what the store knows."""
+        self.loose.update(self.names.intersection(channels))
+
+    def loosen_others(self, saved: CheckpointTuple | None, applied: Collection[str]) -> None:
+        """Beside the checkpoint `saved`, only what these tasks have written led to the next one."""
+        if self.names and saved is not None:
+            self.loosen(name for id, name, _ in pending(saved) if id not in applied)
+
+    def settle(
+        self, state: LiveState, moved: dict[str, Version], has_parent: bool, version: Version
+    ) -> dict[str, Any]:
+        """Decide what the checkpoint of `state` must hold, and bring the counters up to date.
+
+        Args:
+            state: the state that is about to be stored.
+            moved: the channels that moved since the last checkpoint. What is stored anew although
+                it did not move is given `version`, and added here.
+            has_parent: whether there is a checkpoint before it.
+            version: the next one.
+
+        Returns the snapshots, by channel.
+        """
+        snapshots: dict[str, Any] = {}
+        for name in self.rescued & state.stored.keys():
+            restore(state, moved, name, version)
+        self.counters = {
+            name: (updates + (name in moved), checkpoints + 1)
+            for name in self.names | self.counters.keys()
+            if name not in self.rescued
+            for updates, checkpoints in [self.counters.get(name, (0, 0))]
+        }
+        for name in self.names & state.versions.keys():
+            channel: Any = state.channels[name]
+            updates, checkpoints = self.counters[name]
+            if (
+                name in self.loose
+                or not has_parent
+                or channel.overwritten
+                or updates >= channel.snapshot_frequency
+                or checkpoints >= MOST_CHECKPOINTS
+            ):
+                snapshots[name] = _DeltaSnapshot(channel.get())
+                if name not in self.held:
+                    restore(state, moved, name, version)
+                del self.counters[name]
+                channel.overwritten = False
+        if self.keeps_last:
+            self.held.update(snapshots)
+        self.rescued, self.loose = set(), {*self.held}
+        return snapshots
+
+    def metadata(self) -> dict[str, Any]:
+        """The counters, as the metadata has them; nothing if there are none."""
+        counters = {name: [*self.counters[name]] for name in sorted(self.counters)}
+        return {COUNTERS: counters} if counters else {}
+
+
+def restore(state: LiveState, moved: dict[str, Version], name: str, version: Version) -> None:
+    """Have a channel's value stored although it did not move, under a version of its own: a store
+    may have put down already that there is none under the old one (DC-12).
+
+    That is no news: whoever has seen the old version has seen the new one.
+    """
+    if name in moved:
+        return
+    old = state.versions[name]
+    state.versions[name] = moved[name] = state.newest = version
+    for node, seen in state.seen.items():
+        if seen.get(name) == old:
+            state.seen[node] = {**seen, name: version}
