@@ -61,7 +61,7 @@ class Beginning(Progress):
         if self.request.has_saver:
             stored = migrated((yield from self.starting_point()))
             self.deltas = Deltas(self.layout, stored, self.request.keeps_last)
-            self.loaded = yield from whole(self.layout, stored)
+            self.loaded = yield from whole(self.layout, stored, self.environment.known, begins=True)
         self.state = hydrate(self.layout, self.loaded.checkpoint if self.loaded else None)
         if self.loaded is not None:
             self.checkpoint_id = self.loaded.checkpoint["id"]

@@ -22,6 +22,7 @@ Where they differ, this machine stores a snapshot more; what the one has stored,
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable
+from contextlib import suppress
 from typing import Any, Final
 
 from minigraph.channels.whole import _DeltaSnapshot
@@ -34,6 +35,7 @@ from minigraph.checkpoint.base.history import (
 from minigraph.checkpoint.base.records import CheckpointTuple
 from minigraph.checkpoint.serde.base import UnreadableError
 from minigraph.pregel.effects import Effect, LoadPieces
+from minigraph.pregel.known import Known, Remembered
 from minigraph.pregel.layout import Layout
 from minigraph.pregel.live import LiveState, Version
 from minigraph.pregel.pending import pending
@@ -59,17 +61,43 @@ def in_pieces(layout: Layout, saved: CheckpointTuple) -> list[str]:
 
 
 def whole(
-    layout: Layout, saved: CheckpointTuple | None
+    layout: Layout, saved: CheckpointTuple | None, known: Known | None = None, begins: bool = False
 ) -> Generator[Effect, Any, CheckpointTuple | None]:
-    """A stored checkpoint, with all values in it. Raises `UnreadableError` if one is lost."""
+    """A stored checkpoint, with all values in it. Raises `UnreadableError` if one is lost.
+
+    Args:
+        layout: the graph.
+        saved: the checkpoint.
+        known: what is known of the thread.
+        begins: whether something begins here that will go on, so that this is worth knowing.
+    """
     names = in_pieces(layout, saved) if saved is not None else ()
     if saved is None or not names:
         return saved
-    histories = yield LoadPieces(saved.config, names)
     values = dict(saved.checkpoint["channel_values"])
+    at_hand = known.of(saved.config) if known is not None else {}
+    here = at_hand.get(saved.checkpoint["id"], {})
+    if missing := [name for name in names if name not in here]:
+        histories = yield LoadPieces(saved.config, missing, at_hand)
+    remembered: dict[str, Remembered] = {}
     for name in names:
-        check_history(name, saved, histories[name])
-        values[name] = rebuilt(layout, name, histories[name])
+        if name in here:
+            remembered[name] = here[name]
+            values[name] = rebuilt(layout, name, {"seed": here[name].fresh(), "writes": []})
+            continue
+        history = histories[name]
+        before = history.get("seed")
+        if isinstance(before, Remembered):
+            history = {**history, "seed": before.fresh()}
+        else:
+            check_history(name, saved, history)
+        value = values[name] = rebuilt(layout, name, history)
+        if begins and isinstance(value, _DeltaSnapshot):
+            with suppress(Exception):  # it has no copy
+                seed = before if isinstance(before, Remembered) else None
+                remembered[name] = Remembered(value.value, seed, history.get("seed"))
+    if begins and known is not None and missing:
+        known.keep(saved.config, saved.checkpoint["id"], remembered)
     checkpoint: Any = {**saved.checkpoint, "channel_values": values}
     return saved._replace(checkpoint=checkpoint)
 

@@ -18,11 +18,11 @@ is the program's.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any, assert_never
 
 from minigraph.errors import NodeCancelledError, add_note
-from minigraph.pregel.durability import NO_SAVER, Inner, Saver, async_storage, storage
+from minigraph.pregel.durability import NO_SAVER, Inner, Saver, async_storage, storage, takes_known
 from minigraph.pregel.effects import (
     Advance,
     Cancel,
@@ -133,8 +133,8 @@ class Driver:
                 return next(cursor, None)
             case Load(config):
                 return self.saver.get_tuple(config)
-            case LoadPieces(config, channels):
-                return self.saver.get_delta_channel_history(config=config, channels=channels)
+            case LoadPieces():
+                return pieces(self.saver.get_delta_channel_history, effect)
             case Listing(config, filter, before, limit):
                 return self.saver.list(config, filter=filter, before=before, limit=limit)
             case Cancel(wait):
@@ -220,8 +220,8 @@ class AsyncDriver:
                 return await anext(cursor, None)
             case Load(config):
                 return await self.saver.aget_tuple(config)
-            case LoadPieces(config, channels):
-                return await self.saver.aget_delta_channel_history(config=config, channels=channels)
+            case LoadPieces():
+                return await pieces(self.saver.aget_delta_channel_history, effect)
             case Listing(config, filter, before, limit):
                 return self.saver.alist(config, filter=filter, before=before, limit=limit)
             case Cancel(wait):
@@ -232,6 +232,14 @@ class AsyncDriver:
                 raise TypeError("Emit is for the reader of the stream, not to be performed.")
             case _:
                 assert_never(effect)
+
+
+def pieces(method: Callable[..., Any], effect: LoadPieces) -> Any:
+    """Ask a saver for what is stored in pieces. One that writes the method anew need not be able to
+    make use of what is known."""
+    if effect.known and takes_known(getattr(method, "__func__", method)):
+        return method(**effect._asdict())
+    return method(config=effect.config, channels=effect.channels)
 
 
 def not_stored(error: BaseException, problem: Exception) -> None:

@@ -23,17 +23,16 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, cast
 
 from minigraph.checkpoint.base.history import counters_of
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
-from minigraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from minigraph.config import at_checkpoint
 from minigraph.constants import RESUME
 from minigraph.errors import add_note
 from minigraph.pregel.effects import Paused, Save, SaveWrites
+from minigraph.pregel.known import ATOMS, COPIES
 from minigraph.types import Durability, RunnableConfig
 
 Saver: TypeAlias = BaseCheckpointSaver[Any]
@@ -54,8 +53,10 @@ MOST_WAITING: Final = 100
 """How many things may wait to be stored. A run that is faster than its store is held up then,
 or it would fill the memory with copies of its state."""
 
-COPIES: Final = JsonPlusSerializer(allowed_msgpack_modules=True)
-"""Makes copies that share nothing. What it cannot copy exactly is stored at once instead."""
+
+GATHERING: Final = 0.002
+"""Seconds to wait for more before something is stored in the background. A store on a disk waits
+for the disk once for each time that it is asked, and a short run is over by then."""
 
 
 def check_durability(mode: str | None) -> None:
@@ -103,13 +104,23 @@ METHODS: Final = frozenset({"put", "put_writes", "aput", "aput_writes"})
 
 
 @lru_cache(maxsize=256)
-def takes_task_path(method: Callable[..., Any]) -> bool:
-    """Whether a saver's `put_writes` knows of task paths; older ones do not (SV-51)."""
+def takes(method: Callable[..., Any], parameter: str, any: inspect._ParameterKind) -> bool:
+    """Whether a saver's method can be given this, by its name or because it takes `any`."""
     try:
         parameters = inspect.signature(method).parameters.values()
     except (TypeError, ValueError):
         return True
-    return any(p.name == "task_path" or p.kind is p.VAR_POSITIONAL for p in parameters)
+    return bool([p for p in parameters if p.name == parameter or p.kind is any])
+
+
+def takes_task_path(method: Callable[..., Any]) -> bool:
+    """Whether a saver's `put_writes` knows of task paths; older ones do not (SV-51)."""
+    return takes(method, "task_path", inspect.Parameter.VAR_POSITIONAL)
+
+
+def takes_known(method: Callable[..., Any]) -> bool:
+    """Whether a saver's `get_delta_channel_history` can make use of what is known."""
+    return takes(method, "known", inspect.Parameter.VAR_KEYWORD)
 
 
 def frozen(effect: Save | SaveWrites) -> Save | SaveWrites | None:
@@ -139,9 +150,6 @@ def where(effect: Save | SaveWrites) -> str:
 
 UNFINISHED: Final[Any] = object()
 """The result of a run that has raised."""
-
-ATOMS: Final = frozenset({int, str, float, bool, type(None), bytes})
-"""What nobody can edit, so it need not be copied."""
 
 
 class Inner(NamedTuple):
@@ -379,7 +387,11 @@ class Job:
 
 
 class Background(Storage):
-    """Stores in order, on a thread of its own; what has come together meanwhile in one go."""
+    """Stores in order, on a thread of its own; what has come together meanwhile in one go.
+
+    The thread waits a moment before it begins. A short run is over by then, and stores all that
+    there is itself.
+    """
 
     def __init__(self, saver: Saver, inner: Inner | None = None) -> None:
         self.inner = inner
@@ -387,8 +399,9 @@ class Background(Storage):
         self.store = Storage(saver)
         self.in_halves = in_halves(saver)
         self.waiting: list[Job] = []
-        self.pool: ThreadPoolExecutor | None = None
-        self.working = False
+        self.taken: list[Job] = []
+        self.thread: threading.Thread | None = None
+        self.storing = self.is_over = False
         self.changed = threading.Condition()
         self.problem: BaseException | None = None
         self.put = lambda *fields: self.later(Save(*fields))
@@ -397,13 +410,13 @@ class Background(Storage):
     def later(self, effect: Save | SaveWrites) -> None:
         self.raise_problem()
         job = Job(effect, prepared(self.saver, effect) if self.in_halves else frozen(effect))
-        if self.pool is None:
-            self.pool = ThreadPoolExecutor(1, thread_name_prefix="minigraph-store")
         with self.changed:
             self.waiting.append(job)
-            if not self.working:
-                self.working = True
-                self.pool.submit(self.work)
+            if self.thread is None:
+                self.thread = threading.Thread(target=self.work, name="minigraph-store")
+                self.thread.start()
+            elif len(self.waiting) == 1:
+                self.changed.notify()
         if job.alone or len(self.waiting) >= MOST_WAITING:
             self.drain()
             self.raise_problem()
@@ -413,20 +426,29 @@ class Background(Storage):
     def work(self) -> None:
         while True:
             with self.changed:
-                jobs, self.waiting = self.waiting, []
-                if not jobs or self.problem is not None:
-                    self.working = False
-                    self.changed.notify_all()
+                self.changed.wait_for(lambda: self.waiting or self.is_over)
+                self.changed.wait_for(lambda: self.is_over, GATHERING)
+                if self.is_over:
                     return
-            self.problem = self.attempt(jobs)
+                jobs, self.waiting = self.waiting, []
+                self.storing = True
+            try:
+                if self.problem is None:
+                    self.problem = self.attempt(jobs)
+            except BaseException as error:
+                self.problem = error
+            finally:
+                with self.changed:
+                    self.storing = False
+                    self.changed.notify_all()
 
-    def attempt(self, jobs: Sequence[Job]) -> BaseException | None:
+    def attempt(self, jobs: Sequence[Job]) -> Exception | None:
         """Store these, up to the first that cannot be stored: behind it there would be a gap."""
         if self.in_halves:
             try:
                 self.saver.store([job.ready for job in jobs])
                 return None
-            except BaseException:
+            except Exception:
                 pass  # one by one, then, to see which it is
         for job in jobs:
             try:
@@ -434,7 +456,7 @@ class Background(Storage):
                     self.saver.store([job.ready])
                 else:
                     self.store.perform(job.ready)
-            except BaseException as error:
+            except Exception as error:
                 if job.alone:
                     job.problem = error  # the run waits for it, and will hear of it
                     continue
@@ -443,9 +465,15 @@ class Background(Storage):
         return None
 
     def drain(self) -> None:
+        """Wait until all is stored that the thread has begun with, and store the rest here."""
         with self.changed:
-            while self.working:
+            while self.storing:
                 self.changed.wait()
+            self.taken += self.waiting
+            self.waiting = []
+        if self.taken and self.problem is None:
+            self.problem = self.attempt(self.taken)
+        self.taken = []  # and not before: if Ctrl-C comes in between, they are still there
 
     def flush(self) -> None:
         # Who reads the run around an inner one may leave, and nobody waits for its thread then.
@@ -461,9 +489,11 @@ class Background(Storage):
             stubbornly(self.drain)
             self.raise_problem()
         finally:
-            if self.pool is not None:
-                self.pool.shutdown()
-                self.pool = None
+            with self.changed:
+                self.is_over = True
+                self.changed.notify_all()
+            if self.thread is not None:
+                self.thread.join()
 
 
 class Nowhere(Storage):

@@ -84,10 +84,14 @@ class Load(NamedTuple):
 
 class LoadPieces(NamedTuple):
     """Fetch what is stored in pieces of these channels, on the way to the checkpoint that `config`
-    addresses. Answer: channel → `DeltaChannelHistory`."""
+    addresses. Answer: channel → `DeltaChannelHistory`.
+
+    `known` are values at checkpoints that may be on the way, by id; no need to go back further.
+    """
 
     config: RunnableConfig
     channels: Sequence[str]
+    known: Mapping[str, Mapping[str, Any]] = NOTHING
 
 
 class Listing(NamedTuple):

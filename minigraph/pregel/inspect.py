@@ -350,7 +350,7 @@ class Editor:
         """Find the checkpoint to update, and whether the thread has moved past it."""
         stored = migrated((yield Load(self.config)))
         self.deltas = Deltas(self.layout, stored)
-        self.saved = yield from whole(self.layout, stored)
+        self.saved = yield from whole(self.layout, stored, self.environment.known)
         self.state = hydrate(self.layout, self.saved.checkpoint if self.saved else None)
         named = self.config.get("configurable", {}).get("checkpoint_id")
         if self.saved is None:

@@ -28,6 +28,7 @@ from contextvars import copy_context
 from copy import copy as shallow_copy
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, TypedDict, Unpack
+from weakref import WeakKeyDictionary
 
 from minigraph.channels.base import BaseChannel
 from minigraph.checkpoint.base.id import timestamp, uuid6_text
@@ -44,6 +45,7 @@ from minigraph.pregel.inner import graphs_in
 from minigraph.pregel.inspect import history_program, standing, state_program, update_program
 from minigraph.pregel.interrupts import Breakpoints
 from minigraph.pregel.io import Updates
+from minigraph.pregel.known import Known, known_in
 from minigraph.pregel.layout import InputCheck, Layout, completed
 from minigraph.pregel.nesting import Place, Savers, allowed, place_of
 from minigraph.pregel.node import Graph, PregelNode
@@ -198,6 +200,7 @@ class Pregel(Graph):
             next_version=next_version_of(saver_in(checkpointer)),
         )
         self.savers = Savers()
+        self.known = WeakKeyDictionary[Any, Known]()
 
     @property
     def nodes(self) -> dict[str, PregelNode]:
@@ -362,9 +365,12 @@ class Pregel(Graph):
 
     def environment_for(self, saver: BaseCheckpointSaver[Any] | None) -> Environment:
         """Versions are numbered as the store wants it, and that may be another graph's."""
-        if saver is None or saver is self.checkpointer:
-            return self.environment
-        return self.environment._replace(next_version=next_version_of(saver))
+        environment = self.environment
+        if saver is not None and saver is not self.checkpointer:
+            environment = environment._replace(next_version=next_version_of(saver))
+        if saver is not None and self.layout.deltas:
+            environment = environment._replace(known=known_in(saver, self.known))
+        return environment
 
     def output_selection(self, keys: str | Sequence[str] | None) -> Selection:
         """The channels that a call wants to see. Raises `ValueError` for one that is none."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from minigraph.pregel.effects import NOTHING
 from minigraph.pregel.interrupts import Breakpoints, Loose, Origin, Replay
+from minigraph.pregel.known import Known
 from minigraph.pregel.live import Version
 from minigraph.pregel.selection import Selection
 from minigraph.types import RunnableConfig
@@ -25,11 +26,13 @@ class Environment(NamedTuple):
         new_id: from a super-step's number to a new checkpoint id; ids must increase.
         now: the time, as ISO 8601 text in UTC.
         next_version: from the newest version so far (None: none yet) to the next.
+        known: what was read of threads before, where values are stored in pieces.
     """
 
     new_id: Callable[[int], str]
     now: Callable[[], str]
     next_version: Callable[[Version | None], Version]
+    known: Known | None = None
 
 
 class Request(NamedTuple):

@@ -19,8 +19,9 @@ what it has anyway. A saver that can do better asks its store once for the whole
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
-from typing import Any, Final, NotRequired
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, NotRequired, TypeAlias
 
 from typing_extensions import TypedDict
 
@@ -68,6 +69,12 @@ class DeltaChannelHistory(TypedDict):
     was stored on it."""
 
 
+Values: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""Checkpoint id → channel → value."""
+
+NOTHING_KNOWN: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
 class Pieces:
     """Collects the histories of some channels, from ancestors that come newest first.
 
@@ -86,7 +93,7 @@ class Pieces:
         self.seeds: dict[str, Any] = {}
         self.writes: dict[str, list[list[PendingWrite]]] = {name: [] for name in channels}
 
-    def add(self, values: dict[str, Any], writes: Iterable[PendingWrite]) -> None:
+    def add(self, values: Mapping[str, Any], writes: Iterable[PendingWrite]) -> None:
         """Take in the next ancestor: the values that are stored with it, and what is beside it."""
         found: dict[str, list[PendingWrite]] = {}
         for write in writes:
@@ -109,7 +116,7 @@ class Pieces:
 
 
 def walk(
-    config: RunnableConfig, channels: Sequence[str]
+    config: RunnableConfig, channels: Sequence[str], known: Values = NOTHING_KNOWN
 ) -> Generator[RunnableConfig, CheckpointTuple | None, dict[str, DeltaChannelHistory]]:
     """Collect histories from whatever finds checkpoints by config. Yields the config of the one to
     find next, wants it sent back, and returns the histories.
@@ -124,7 +131,8 @@ def walk(
         parent = yield here.parent_config
         if parent is None or parent.checkpoint["id"] != wanted:
             raise broken(here.checkpoint["id"], wanted, parent and parent.checkpoint["id"], pieces)
-        pieces.add(parent.checkpoint["channel_values"], parent.pending_writes or ())
+        at_hand = known.get(parent.checkpoint["id"], NOTHING_KNOWN)
+        pieces.add({**parent.checkpoint["channel_values"], **at_hand}, parent.pending_writes or ())
         here = parent
     return pieces.histories()
 

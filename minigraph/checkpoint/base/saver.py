@@ -28,7 +28,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from copy import copy
 from typing import Any, Generic, NoReturn, Self, TypeVar, cast
 
-from minigraph.checkpoint.base.history import DeltaChannelHistory, walk
+from minigraph.checkpoint.base.history import NOTHING_KNOWN, DeltaChannelHistory, Values, walk
 from minigraph.checkpoint.base.records import (
     ChannelVersions,
     Checkpoint,
@@ -225,19 +225,22 @@ class BaseCheckpointSaver(Generic[Version]):
         self._missing("prune")
 
     def get_delta_channel_history(
-        self, *, config: RunnableConfig, channels: Sequence[str]
+        self, *, config: RunnableConfig, channels: Sequence[str], known: Values = NOTHING_KNOWN
     ) -> dict[str, DeltaChannelHistory]:
         """What is stored of channels on the way to a checkpoint; see `DeltaChannelHistory` (DC-03).
 
         Args:
             config: the checkpoint, or the latest of its thread and namespace.
             channels: the channels to look for. One that nobody has written has no writes.
+            known: values that the caller knows, as checkpoint id → channel → value. On an ancestor
+                they count as what is stored there. A saver that writes this method anew may do
+                without this parameter.
 
         This one fetches one ancestor after the other with `get_tuple`, which is right for every
         saver, and slow for a store that is far away; such a saver writes it anew. Raises
         `UnreadableError` if an ancestor is not there.
         """
-        walking = walk(config, channels)
+        walking = walk(config, channels, known)
         try:
             wanted = next(walking)
             while True:
@@ -324,10 +327,10 @@ class BaseCheckpointSaver(Generic[Version]):
         self._missing("aprune")
 
     async def aget_delta_channel_history(
-        self, *, config: RunnableConfig, channels: Sequence[str]
+        self, *, config: RunnableConfig, channels: Sequence[str], known: Values = NOTHING_KNOWN
     ) -> dict[str, DeltaChannelHistory]:
         """`get_delta_channel_history`, for an asynchronous store."""
-        walking = walk(config, channels)
+        walking = walk(config, channels, known)
         try:
             wanted = next(walking)
             while True:

@@ -29,7 +29,14 @@ from types import MappingProxyType
 from typing import Any, Final, Self, TypeAlias
 
 from minigraph.checkpoint.base.ancestors import still_needed
-from minigraph.checkpoint.base.history import COUNTERS, DeltaChannelHistory, Pieces, broken
+from minigraph.checkpoint.base.history import (
+    COUNTERS,
+    NOTHING_KNOWN,
+    DeltaChannelHistory,
+    Pieces,
+    Values,
+    broken,
+)
 from minigraph.checkpoint.base.id import next_text_version
 from minigraph.checkpoint.base.records import (
     WRITES_IDX_MAP,
@@ -477,7 +484,7 @@ class InMemorySaver(BaseCheckpointSaver[str]):
         return new_record(CheckpointTuple, (config, checkpoint, metadata, parent, pending))
 
     def get_delta_channel_history(
-        self, *, config: RunnableConfig, channels: Sequence[str]
+        self, *, config: RunnableConfig, channels: Sequence[str], known: Values = NOTHING_KNOWN
     ) -> dict[str, DeltaChannelHistory]:
         """As the contract says. Of what is on the way, only these channels are decoded."""
         configurable = config["configurable"]
@@ -492,25 +499,32 @@ class InMemorySaver(BaseCheckpointSaver[str]):
             if row is None:
                 raise broken(here, parent, None, pieces)
             here = parent
-            values, writes = self._pieces(thread_id, namespace, here, row, pieces.missing)
-            pieces.add(values, writes)
+            at_hand = known.get(here, NOTHING)
+            wanted = pieces.missing
+            pieces.add(*self._pieces(thread_id, namespace, here, row, wanted, at_hand))
         return pieces.histories()
 
     def _pieces(
-        self, thread_id: str, namespace: str, checkpoint_id: str, row: Row, channels: set[str]
+        self,
+        thread_id: str,
+        namespace: str,
+        checkpoint_id: str,
+        row: Row,
+        channels: set[str],
+        known: Mapping[str, Any],
     ) -> tuple[dict[str, Any], Sequence[PendingWrite]]:
-        """The values and the writes of these channels that are stored with one checkpoint."""
+        """The values and the writes of these channels at one checkpoint; some values are known."""
         loads = self.serde.loads_typed
         try:
-            versions = loads(row[0])["channel_versions"]
-            values: dict[str, Any] = {}
+            values = {**known}
+            versions = {} if channels <= known.keys() else loads(row[0])["channel_versions"]
             writes = []
             with self._lock:
                 stored = [*self.writes.get((thread_id, namespace, checkpoint_id), NOTHING).items()]
             stored = [(place, write) for place, write in stored if write[1] in channels]
             for _, (task_id, name, typed, _) in sorted(stored, key=_in_order):
                 writes.append((task_id, name, loads(typed)))
-            for name in channels & versions.keys():
+            for name in (channels - known.keys()) & versions.keys():
                 typed = self.blobs.get((thread_id, namespace, name, versions[name]), EMPTY)
                 if typed[0] != "empty":
                     values[name] = loads(typed)
@@ -563,9 +577,9 @@ class InMemorySaver(BaseCheckpointSaver[str]):
         self.copy_thread(source_thread_id, target_thread_id)
 
     async def aget_delta_channel_history(
-        self, *, config: RunnableConfig, channels: Sequence[str]
+        self, *, config: RunnableConfig, channels: Sequence[str], known: Values = NOTHING_KNOWN
     ) -> dict[str, DeltaChannelHistory]:
-        return self.get_delta_channel_history(config=config, channels=channels)
+        return self.get_delta_channel_history(config=config, channels=channels, known=known)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         self.prune(thread_ids, strategy=strategy)

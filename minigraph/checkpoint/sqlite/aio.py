@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, asynccontextmanager
 from itertools import islice
 from typing import Any, Final, ParamSpec, Self, TypeVar
 
-from minigraph.checkpoint.base.history import DeltaChannelHistory
+from minigraph.checkpoint.base.history import NOTHING_KNOWN, DeltaChannelHistory, Values
 from minigraph.checkpoint.base.records import (
     ChannelVersions,
     Checkpoint,
@@ -173,9 +173,10 @@ class AsyncSqliteSaver(SqliteSaver):
         await self._there(self.copy_thread, source_thread_id, target_thread_id)
 
     async def aget_delta_channel_history(
-        self, *, config: RunnableConfig, channels: Sequence[str]
+        self, *, config: RunnableConfig, channels: Sequence[str], known: Values = NOTHING_KNOWN
     ) -> dict[str, DeltaChannelHistory]:
-        return await self._there(self.get_delta_channel_history, config=config, channels=channels)
+        find = self.get_delta_channel_history
+        return await self._there(find, config=config, channels=channels, known=known)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         await self._there(self.prune, thread_ids, strategy=strategy)

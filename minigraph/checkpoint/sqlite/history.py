@@ -17,7 +17,14 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final
 
-from minigraph.checkpoint.base.history import DeltaChannelHistory, Pieces, broken, counters_of
+from minigraph.checkpoint.base.history import (
+    NOTHING_KNOWN,
+    DeltaChannelHistory,
+    Pieces,
+    Values,
+    broken,
+    counters_of,
+)
 from minigraph.checkpoint.base.records import PendingWrite
 from minigraph.checkpoint.serde.base import SerializerProtocol
 from minigraph.checkpoint.sqlite.database import AS_STORED, rows_of
@@ -61,10 +68,11 @@ def delta_history(
     channels: Sequence[str],
     serde: SerializerProtocol,
     file: str,
+    known: Values = NOTHING_KNOWN,
 ) -> dict[str, DeltaChannelHistory]:
     """The histories of channels at a checkpoint; as the contract of savers says (DC-03)."""
     way = {"thread": place.thread_id, "namespace": place.namespace, "id": place.checkpoint_id}
-    values = seeds_on(cursor, place, channels, serde, file, way)
+    values = seeds_on(cursor, place, channels, serde, file, way, known)
     names = {f"channel{index}": name for index, name in enumerate(channels)}
     statement = WRITES.format(channels=", ".join(f":{each}" for each in names))
     found = rows_of(cursor, statement, {**way, **names, "most": len(values) + 1})
@@ -92,6 +100,7 @@ def seeds_on(
     serde: SerializerProtocol,
     file: str,
     way: dict[str, Any],
+    known: Values,
 ) -> list[dict[str, Any]]:
     """The values that the ancestors of a checkpoint hold, newest first, as far back as needed."""
     values: list[dict[str, Any]] = []
@@ -108,12 +117,13 @@ def seeds_on(
             here, parent, metadata = found
             passed.add(here)
             at = Place(place.thread_id, place.namespace, here)
-            counted = counters_of(read_metadata(at, metadata, file))
-            held: dict[str, Any] = {}
-            if not pieces.missing.issubset(counted):
-                (row,) = rows_of(cursor, VALUES, at)
-                checkpoint = read_record(serde, at, row, [], None, file).checkpoint
-                held = checkpoint["channel_values"]
+            held = {**known.get(here, NOTHING_KNOWN)}
+            if not pieces.missing <= held.keys():
+                counted = counters_of(read_metadata(at, metadata, file))
+                if not pieces.missing <= counted.keys():
+                    (row,) = rows_of(cursor, VALUES, at)
+                    checkpoint = read_record(serde, at, row, [], None, file).checkpoint
+                    held = {**checkpoint["channel_values"], **held}
             pieces.add(held, ())
             values.append({name: held[name] for name in channels if name in held})
     finally:

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any, Final, NoReturn, Self, TypeAlias
 
 from minigraph.checkpoint.base.ancestors import still_needed
-from minigraph.checkpoint.base.history import COUNTERS, DeltaChannelHistory
+from minigraph.checkpoint.base.history import COUNTERS, NOTHING_KNOWN, DeltaChannelHistory, Values
 from minigraph.checkpoint.base.id import next_text_version
 from minigraph.checkpoint.base.records import (
     ChannelVersions,
@@ -330,7 +330,7 @@ class SqliteSaver(BaseCheckpointSaver[str]):
             at_once = min(at_once * 2, AT_ONCE)
 
     def get_delta_channel_history(
-        self, *, config: RunnableConfig, channels: Sequence[str]
+        self, *, config: RunnableConfig, channels: Sequence[str], known: Values = NOTHING_KNOWN
     ) -> dict[str, DeltaChannelHistory]:
         """As the contract says, in a few queries."""
         configurable = config["configurable"]
@@ -343,7 +343,7 @@ class SqliteSaver(BaseCheckpointSaver[str]):
             if id is None:
                 ((id,),) = rows_of(cursor, LATEST_ID, (thread_id, namespace)) or [("",)]
             place = Place(thread_id, namespace, id)
-            return delta_history(cursor, place, channels, self.serde, self.database.file)
+            return delta_history(cursor, place, channels, self.serde, self.database.file, known)
 
     def _places(
         self,
