@@ -52,11 +52,9 @@ class Remembered:
         self.is_list = type(value) is list
         self.value: Any = None
         self.parts: list[Any] | None = None
-        same = self.is_list and type(begins) is list and len(begins) <= len(value)
-        same = same and all(map(is_, begins, value))
-        added = value[len(begins) :] if same else value
-        if before is None or not same:
-            before = None
+        if before is None or not (self.is_list and before.is_list and same(begins, value, before)):
+            before, begins = None, []
+        added = value[len(begins) :] if self.is_list else value
         if (before is None or before.parts is None) and unchangeable(added):
             self.value = value.copy() if self.is_list else value
         elif before is not None and before.parts is not None and len(before.parts) < MOST_PARTS:
@@ -71,6 +69,13 @@ class Remembered:
         if not self.is_list:
             return COPIES.loads_typed(self.parts[0])
         return [item for part in self.parts for item in COPIES.loads_typed(part)]
+
+
+def same(begins: list[Any], value: list[Any], before: Remembered) -> bool:
+    """Whether `value` begins with the very items of `begins`."""
+    if before.parts is None:  # equal is good enough for what cannot be edited, and quicker
+        return value[: len(begins)] == begins
+    return len(begins) <= len(value) and all(map(is_, begins, value))
 
 
 def unchangeable(value: Any) -> bool:
