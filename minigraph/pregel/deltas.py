@@ -8,15 +8,18 @@ that are stored beside the parent, all of them and no others, lead from its valu
       └ writes of a, b      a, b were applied
 
     parent ◀───────────── new checkpoint           the tasks were given up for a new input; an old
-      └ writes of a, b      a was not applied      checkpoint was edited; its value was overwritten:
-                                                   the value must be stored whole, as a *snapshot*
+      └ writes of a, b      a was not applied      checkpoint was edited; the value was overwritten:
+                                                   then it must be stored whole, as a *snapshot*
+
+It is not enough to look. Where tasks wait, somebody may be working on them at this moment, and will
+store what they write. So only the super-step that starts from a checkpoint may leave values out of
+the next one; whoever else makes a child of it stores them whole.
 
 A snapshot also comes when there have been as many updates as the channel says, so that nobody has
 to go back further than that (DC-07). `Deltas` keeps the books of a run or an edit, and `whole` puts
 a checkpoint together again.
 
-The reference asks in another way, case by case, and there are cases that it does not think of.
-Where they differ, this machine stores a snapshot more; what the one has stored, the other can read.
+What the reference has stored can be read here, and the other way around.
 """
 
 from __future__ import annotations
@@ -71,10 +74,15 @@ def whole(
         known: what is known of the thread.
         begins: whether something begins here that will go on, so that this is worth knowing.
     """
-    names = in_pieces(layout, saved) if saved is not None else ()
-    if saved is None or not names:
+    if saved is None:
+        return None
+    values = saved.checkpoint["channel_values"]
+    wrapped = [name for name, value in values.items() if type(value) is _DeltaSnapshot]
+    names = in_pieces(layout, saved)
+    if not names and layout.deltas.issuperset(wrapped):
         return saved
-    values = dict(saved.checkpoint["channel_values"])
+    values = dict(values)
+    values |= {name: values[name].value for name in wrapped if name not in layout.deltas}
     at_hand = known.of(saved.config) if known is not None else {}
     here = at_hand.get(saved.checkpoint["id"], {})
     if missing := [name for name in names if name not in here]:
@@ -193,7 +201,7 @@ class Deltas:
             if name not in self.rescued
             for updates, checkpoints in [self.counters.get(name, (0, 0))]
         }
-        for name in self.names & state.versions.keys():
+        for name in self.names & (state.versions.keys() | self.loose):
             channel: Any = state.channels[name]
             updates, checkpoints = self.counters[name]
             if (
@@ -227,8 +235,8 @@ def restore(state: LiveState, moved: dict[str, Version], name: str, version: Ver
     """
     if name in moved:
         return
-    old = state.versions[name]
+    old = state.versions.get(name)
     state.versions[name] = moved[name] = state.newest = version
     for node, seen in state.seen.items():
-        if seen.get(name) == old:
+        if old is not None and seen.get(name) == old:
             state.seen[node] = {**seen, name: version}

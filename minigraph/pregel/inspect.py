@@ -24,12 +24,13 @@ from typing import Any, NoReturn
 from uuid import UUID, uuid5
 
 from minigraph.checkpoint.base.records import CheckpointTuple
-from minigraph.config import at_checkpoint, namespace_of
+from minigraph.config import at_checkpoint, located, namespace_of
 from minigraph.constants import (
     COPY,
     END,
     INPUT,
     INTERRUPT,
+    LEVEL_SEPARATOR,
     MISSING,
     NULL_TASK_ID,
     PULL,
@@ -290,11 +291,15 @@ def update_program(
     config: RunnableConfig,
     super_steps: Sequence[Sequence[StateUpdate]],
     environment: Environment,
+    around: Graph | None = None,
 ) -> Program:
     """Updates from outside, one checkpoint per inner list; returns the last one's config.
 
-    Raises `ValueError` when there is nothing to do and `InvalidUpdateError` for an update that
-    cannot be made; the thread then keeps the checkpoints that were complete.
+    `around`: the graph around this one, if this one is kept as long as the task that it is in.
+
+    Raises `ValueError` when there is nothing to do, or nobody who would ever see it, and
+    `InvalidUpdateError` for an update that cannot be made; the thread then keeps the checkpoints
+    that were complete.
 
     Rules: CP-60 to CP-69.
     """
@@ -313,12 +318,33 @@ def update_program(
     for updates in super_steps:
         editor = Editor(layout, config, environment)
         yield from editor.load()
+        if editor.saved is None and around is not None:
+            yield from require_task(around, config, environment.next_version)
         yield from editor.edit(updates)
         config = at_checkpoint(config, editor.checkpoint_id)
     place = config["configurable"]
     names = ("thread_id", "checkpoint_ns", "checkpoint_id")
     updated: RunnableConfig = {"configurable": {name: place[name] for name in names}}
     return with_map(updated, editor.parents) if namespace_of(updated) else updated
+
+
+def require_task(
+    around: Graph, config: RunnableConfig, next_version: Callable[[Version | None], Version]
+) -> Generator[Effect, Any, None]:
+    """Raise `ValueError` if no task of the graph around stands at the place that `config` names:
+    nobody would ever come to what is stored there (SB-32)."""
+    levels = namespace_of(config).split(LEVEL_SEPARATOR)
+    while levels[-1].isdigit():  # the second, third, … graph that a task has called
+        levels.pop()
+    outer = located(config, LEVEL_SEPARATOR.join(levels[:-1]), None)
+    found = yield from state_program(around.layout, standing(around, outer), next_version)
+    waiting = [namespace_of(task.state) for task in found.tasks if task.state is not None]
+    if LEVEL_SEPARATOR.join(levels) not in waiting:
+        raise ValueError(
+            f"Nothing is stored at checkpoint_ns {namespace_of(config)!r}, and no task waits there, "
+            f"but at {waiting}. Take the config of a graph in a node from the snapshot around it: "
+            "get_state(config, subgraphs=True).tasks[0].state.config."
+        )
 
 
 def problem_of(outcome: Failed | Asked) -> BaseException:
@@ -341,6 +367,7 @@ class Editor:
         self.saved: CheckpointTuple | None = None
         self.deltas = Deltas(layout, None)
         self.is_latest = True
+        self.tasks_wait = False
         self.state: LiveState  # from `load` on
         self.step = -1
         self.checkpoint_id = ""
@@ -354,6 +381,18 @@ class Editor:
         self.state = hydrate(self.layout, self.saved.checkpoint if self.saved else None)
         named = self.config.get("configurable", {}).get("checkpoint_id")
         if self.saved is None:
+            if named:
+                place = self.config["configurable"]
+                inside = (
+                    f" in the graph at {place['checkpoint_ns']!r}"
+                    if namespace_of(self.config)
+                    else ""
+                )
+                raise InvalidUpdateError(
+                    f"Thread {place['thread_id']!r} has no checkpoint {named!r}{inside}, so it "
+                    "cannot be updated. Take the config of a snapshot, or leave out checkpoint_id "
+                    "to update the latest."
+                )
             self.config = at_checkpoint(self.config, None)
             self.checkpoint_id = self.environment.new_id(-2)
             return
@@ -366,6 +405,7 @@ class Editor:
         self.parents = self.saved.metadata.get("parents", {})
         self.checkpoint_id = self.saved.checkpoint["id"]
         self.config = at_checkpoint(self.config, self.checkpoint_id)
+        self.tasks_wait = bool(self.layout.deltas and self.waiting())
 
     def edit(self, updates: Sequence[StateUpdate]) -> Generator[Effect, Any, None]:
         """Apply one super-step of updates, by the kind that `as_node` makes them."""
@@ -470,35 +510,45 @@ class Editor:
         self.state.absorb(changes)
         for task_name, channel in changes.ignored:
             yield Warn(f"The update as {task_name!r} wrote to {channel!r}, which is no channel.")
+        for each, task in zip(updates, tasks, strict=True):
+            for name in self.unknown_keys(each.values):
+                yield Warn(f"The update as {task.name!r} wrote to {name!r}, which is no channel.")
         base = self.config
         self.loosen_others(())
-        apart = yield from self.save_pieces(tasks, written)
+        yield from self.save_pieces(tasks, written)
         yield from self.save("update")
         # Only now: whoever dies in between leaves the update done, and its record incomplete.
         # The other way around, a waiting task would count as finished with these writes.
         if self.saved is not None and self.is_latest:
             for task in tasks:
-                rest = [each for each in written[task.id] if each[0] not in apart]
+                rest = [each for each in written[task.id] if each[0] not in self.layout.deltas]
                 yield SaveWrites(base, rest, task.id, path_text(task.path))
+
+    def unknown_keys(self, values: Any) -> list[Any]:
+        """What of an update is dropped, since the state has no such key (SG-41). A node may return
+        more than the graph knows; but somebody who writes by hand has mistyped it."""
+        if not isinstance(values, dict) or self.layout.updates_of is None:
+            return []
+        written = [name for name, _ in self.layout.updates_of(values)]
+        return [name for name in written if name not in self.layout.channels]
 
     def save_pieces(
         self, tasks: Sequence[Task], written: Mapping[str, Sequence[Write]]
-    ) -> Generator[Effect, Any, Collection[str]]:
+    ) -> Generator[Effect, Any, None]:
         """Store first what the new checkpoint will leave out, since it can be made again from these
-        writes: under ids of their own, which no waiting task has. Returns the channels."""
+        writes: under ids of their own, which no waiting task has."""
         apart = self.layout.deltas - self.deltas.loose
         if self.saved is None or not apart:
-            return ()
+            return
         for index, task in enumerate(tasks):
             if pieces := [each for each in written[task.id] if each[0] in apart]:
                 id = str(uuid5(UUID(self.checkpoint_id), f"deltas {index}"))
                 yield SaveWrites(self.config, pieces, id, path_text(task.path))
-        return apart
 
     def loosen_others(self, applied: Collection[str]) -> None:
         """Beside the checkpoint that is edited, only what these tasks wrote counts, and what came
-        from outside; and on an old one nothing, for it may have led somewhere else (DC-11)."""
-        if not self.is_latest:
+        from outside; and nothing where tasks wait, or where it may have led to another (DC-11)."""
+        if not self.is_latest or self.tasks_wait:
             self.deltas.loosen(self.layout.deltas)
         nobody = (NULL_TASK_ID,) if self.metadata_source() != "input" else ()
         self.deltas.loosen_others(self.saved, {*applied, *nobody})
