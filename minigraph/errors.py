@@ -34,6 +34,7 @@ class ErrorCode(Enum):
     GRAPH_RECURSION_LIMIT = "GRAPH_RECURSION_LIMIT"
     INVALID_CONCURRENT_GRAPH_UPDATE = "INVALID_CONCURRENT_GRAPH_UPDATE"
     INVALID_GRAPH_NODE_RETURN_VALUE = "INVALID_GRAPH_NODE_RETURN_VALUE"
+    MULTIPLE_SUBGRAPHS = "MULTIPLE_SUBGRAPHS"
 
 
 def message_with_code(message: str, code: ErrorCode) -> str:
@@ -106,4 +107,14 @@ class GraphInterrupt(GraphBubbleUp):
 
 
 class ParentCommand(GraphBubbleUp):
-    """Commands that are meant for a graph further up (CS-20). They are its arguments."""
+    """Commands that are meant for a graph further up (CS-20). They are its arguments.
+
+    >>> print(ParentCommand("Command(graph='__parent__')"))
+    A node has returned Command(graph='__parent__'), for the graph around its own. ...
+    """
+
+    def __str__(self) -> str:
+        return (
+            f"A node has returned {', '.join(map(str, self.args))}, for the graph around its own. "
+            "A graph that is run by itself has none around it: there, leave out `graph`."
+        )

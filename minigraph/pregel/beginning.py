@@ -7,12 +7,21 @@ replay or a fork, nor how deep in other graphs it is.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import Any
 
 from minigraph.checkpoint.base.records import CheckpointTuple
 from minigraph.config import at_checkpoint, located
-from minigraph.constants import INPUT, INTERRUPT, NO_WRITES, NULL_TASK_ID, RESUME, ROOT
+from minigraph.constants import (
+    BRANCH_PREFIX,
+    INPUT,
+    INTERRUPT,
+    MISSING,
+    NO_WRITES,
+    NULL_TASK_ID,
+    RESUME,
+    ROOT,
+)
 from minigraph.errors import EmptyInputError, UnknownInterruptError
 from minigraph.pregel.deltas import Deltas, whole
 from minigraph.pregel.effects import NOTHING, Advance, Effect, Listing, Load, SaveWrites, Warn
@@ -23,6 +32,7 @@ from minigraph.pregel.interrupts import (
     Replay,
     Resumption,
     aimed,
+    check_in_the_past,
     is_map_of_answers,
 )
 from minigraph.pregel.io import command_writes, input_writes
@@ -41,7 +51,7 @@ from minigraph.pregel.pending import (
     stored_questions,
 )
 from minigraph.pregel.plan import Task, plan
-from minigraph.pregel.progress import Part, Progress
+from minigraph.pregel.progress import Part, Progress, node_names
 from minigraph.pregel.update import TaskWrites, update
 from minigraph.types import Command, Interrupt
 
@@ -113,15 +123,7 @@ class Beginning(Progress):
         yield from self.apply_stored()
         waiting = () if replaying else self.open_questions()
         brought = None if command is None else self.understood(command, waiting, replaying)
-        if (
-            brought is not None
-            and brought[1:] != (None, {})
-            and not (brought[0] or self.next_tasks())
-        ):
-            yield Warn(
-                f"The answer {brought[1]!r:.200} is for nobody: thread "
-                f"{self.config['configurable'].get('thread_id')!r} has come to its end."
-            )
+        if not (brought and brought[0]) and (yield from self.has_nothing_to_do(brought)):
             brought = None
         if brought is not None and brought[0]:
             # First of all: what a channel refuses must not be stored.
@@ -140,6 +142,8 @@ class Beginning(Progress):
                 self.replay = Replay(then.get("checkpoint_id", self.named))
         if brought is not None:
             yield from self.store_command(*brought)
+        if not (replaying or waiting):
+            yield from self.correct()
         if not replaying and self.is_stuck():
             yield from self.fork()
         yield from self.tell_values()
@@ -206,6 +210,7 @@ class Beginning(Progress):
         made_for_it = self.loaded.metadata.get("source") in ("update", "fork")
         command = self.request.input
         answers = isinstance(command, Command) and command.resume is not None
+        answers = answers or bool(self.request.answers)  # of an inner graph, by way of the root
         if not made_for_it and not answers:
             return True
         latest = yield Load(at_checkpoint(self.config, None))
@@ -239,12 +244,25 @@ class Beginning(Progress):
         edited = self.request.is_inner and self.metadata.get("source") in ("update", "fork")
         if edited and answers and not waiting:
             found = yield from self.answers_before_the_edit(tasks, answers)
-        elif answers and not found:
+        elif answers and not found and (yield from self.asked_before(answers)):
             yield Warn(
                 f"An answer has come to the graph at {self.namespace!r} for a question that was "
                 "answered before. It has no effect."
             )
         self.resumption = Resumption(found, self.origins(tasks))
+
+    def asked_before(self, ids: Collection[str]) -> Generator[Effect, Any, bool]:
+        """Whether one of these questions was asked in here, since the task around this graph began.
+
+        The answers of a task come to all graphs in it, and most likely this one is not meant.
+        """
+        saved = self.loaded
+        while saved is not None and saved.metadata.get("parents") == self.parents:
+            for questions in stored_questions(saved).values():
+                if any(each.id in ids for each in questions):
+                    return True
+            saved = (yield Load(saved.parent_config)) if saved.parent_config else None
+        return False
 
     def answers_before_the_edit(
         self, tasks: Sequence[Task], answers: Mapping[str, Any]
@@ -277,7 +295,7 @@ class Beginning(Progress):
         elif len(found) < len(answers):
             yield Warn(
                 f"The graph at {self.namespace!r} was edited after it had asked, and some of the "
-                "answers cannot be told to belong to what it asks now. It will ask again."
+                "answers cannot be told to belong to what it asks now. They have no effect."
             )
         return found
 
@@ -317,12 +335,59 @@ class Beginning(Progress):
                     "somewhere to go (goto)."
                 )
             return writes, None, {}
-        if replaying and len(stored_questions(self.loaded)) > 1:
-            raise RuntimeError(
-                "There is one answer, and several nodes asked at this checkpoint. Replay it with "
-                "invoke(None, config); all will ask anew, and can be answered by the new ids."
+        if replaying:
+            check_in_the_past(command.resume, stored_questions(self.loaded))
+        if not waiting and not replaying and len(failed := self.failed_with_answers()) > 1:
+            raise UnknownInterruptError(
+                f"The answer {command.resume!r:.200} is for nobody in particular: no question "
+                f"waits, and {sorted(task.name for task in failed)} have failed with the answers "
+                "that they had. Try them again with invoke(None, config); or have all asked anew "
+                "with invoke(None, graph.get_state(config).config)."
             )
         return writes, command.resume, aimed(command.resume, waiting)
+
+    def has_nothing_to_do(
+        self, brought: tuple[Any, Any, Mapping[str, Any] | None] | None
+    ) -> Generator[Effect, Any, bool]:
+        """Whether nothing is left to run, though somebody expects it: he has answered, or the
+        thread waits at a node that this graph does not have, as after renaming it. The log is told.
+        """
+        answer = None if brought is None or brought[1:] == (None, {}) else brought[1]
+        stored = self.loaded.checkpoint["channel_values"] if self.loaded is not None else ()
+        lost = [
+            name.removeprefix(BRANCH_PREFIX)
+            for name in stored
+            if name not in self.layout.channels and name.startswith(BRANCH_PREFIX)
+        ]
+        if (answer is None and not lost) or self.next_tasks():
+            return False
+        what = "Nothing runs" if answer is None else f"The answer {answer!r:.200} is for nobody"
+        why = "has come to its end"
+        if lost:
+            nodes, there = ", ".join(map(repr, lost)), node_names(self.layout.nodes)
+            why = f"waits at {nodes}, which this graph does not have; there are {there}"
+        thread = self.config.get("configurable", {}).get("thread_id")
+        yield Warn(f"{what}: thread {thread!r} {why}.")
+        return True
+
+    def failed_with_answers(self) -> list[Task]:
+        """The tasks that have failed although, or because, they had been answered."""
+        errors, held = stored_errors(self.loaded), held_answers(self.loaded)
+        if not errors or not held:
+            return []
+        return [task for task in self.next_tasks() if task.id in errors and held.get(task.id)]
+
+    def correct(self) -> Part:
+        """An answer has come, and nobody waits for one; but a task has failed with what it had been
+        told. So this is meant to be better: it takes the place of the last one."""
+        failed = self.failed_with_answers()
+        if len(failed) != 1 or self.loose is None or (answer := self.loose.take()) is MISSING:
+            return
+        id = failed[0].id
+        self.held[id] = [*self.held[id][:-1], answer]
+        if self.request.has_saver or self.request.is_inner:
+            effect = SaveWrites(self.config, ((RESUME, self.held[id]),), id, "")
+            yield from self.save_said("The answer", answer, effect)
 
     def store_command(
         self, writes: list[Write], answer: Any, aims: Mapping[str, Any] | None
@@ -341,7 +406,11 @@ class Beginning(Progress):
         if answer is not None and not is_map_of_answers(answer):
             stored.append((RESUME, answer))
         if stored and self.request.has_saver:
-            yield SaveWrites(self.config, stored, NULL_TASK_ID, "")
+            effect = SaveWrites(self.config, stored, NULL_TASK_ID, "")
+            if writes:  # the error's note says which of them it is
+                yield effect
+            else:
+                yield from self.save_said("The answer", answer, effect)
 
     def apply(self, writes: Sequence[Write]) -> Changes:
         """Apply the writes of a Command to the present state."""
@@ -401,6 +470,7 @@ class Beginning(Progress):
         self.errors = {}
         self.held = {}
         updated, self.state.updated = self.state.updated, None
+        self.deltas.loosen(self.layout.deltas)
         yield from self.save("fork")
         self.state.updated = updated
         self.deltas.loosen(name for name, _ in self.late)  # they are stored beside the original
@@ -424,6 +494,8 @@ class Beginning(Progress):
             )
         self.state.updated = None  # ask every node, so that none of the waiting is overlooked
         done = [TaskWrites(task.path, task.name, (), task.triggers) for task in self.next_tasks()]
+        if done:  # somebody may be at work on them
+            self.deltas.loosen(self.layout.deltas)
         done.append(TaskWrites((), INPUT, writes, ()))
         changes = update(self.layout, self.state, done, self.environment.next_version)
         self.state.absorb(changes)

@@ -21,7 +21,7 @@ holds only if some channel is newer than that note, so only if something has hap
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from minigraph.constants import INTERRUPT, MISSING
@@ -129,7 +129,8 @@ class Replay:
 def is_map_of_answers(resume: Any) -> bool:
     """Whether a `Command`'s ``resume`` has answers by the ids of their questions (IN-31).
 
-    Any other dict, the empty one too, is itself an answer.
+    Any other dict, the empty one too, is itself an answer, unless it has such an id in it: see
+    `aimed`.
 
     >>> is_map_of_answers({"0" * 32: "yes"}), is_map_of_answers({"k": 1}), is_map_of_answers({})
     (True, False, False)
@@ -163,21 +164,73 @@ def aimed(resume: Any, waiting: Sequence[tuple[str, Interrupt]]) -> dict[str, An
     minigraph.errors.UnknownInterruptError: Nobody has asked '000...000'; these questions wait: ...
     """
     known = {interrupt.id: interrupt for _, interrupt in waiting}
-    if is_map_of_answers(resume):
+    if is_map_of_answers(resume) or names_one_of(resume, known):
         if unknown := [id for id in resume if id not in known]:
-            error = UnknownInterruptError(
+            raise unknown_interrupt(
                 f"Nobody has asked {', '.join(map(repr, unknown))}; {who_waits(waiting)} "
-                "Nothing was stored and nothing ran."
+                "Nothing was stored and nothing ran.",
+                unknown,
+                known,
             )
-            error.interrupt_ids, error.pending_ids = tuple(unknown), tuple(known)
-            raise error
         return dict(resume)
     if len(known) > 1:
+        found = "one answer"
+        if isinstance(resume, dict) and any(isinstance(key, str) and is_id(key) for key in resume):
+            odd = [key for key in resume if not (isinstance(key, str) and is_id(key))]
+            found = f"one answer, because {', '.join(map(repr, odd))} is no id"
+        who = who_waits(waiting)
         raise RuntimeError(
-            "There are multiple pending interrupts, and one answer: say by its id which is meant, "
-            f"with Command(resume={{id: answer}}). {who_waits(waiting).capitalize()}"
+            f"There are multiple pending interrupts, and {found}: say by its id which is meant, "
+            f"with Command(resume={{id: answer}}). {who[0].upper()}{who[1:]}"
         )
     return dict.fromkeys(known, resume) if known else None
+
+
+def names_one_of(resume: Any, known: Mapping[str, Any]) -> bool:
+    """Whether this is a dict with the id of a known question in it, whatever else it has."""
+    return isinstance(resume, dict) and not known.keys().isdisjoint(resume)
+
+
+def unknown_interrupt(
+    message: str, answered: Iterable[str], waiting: Iterable[str]
+) -> UnknownInterruptError:
+    error = UnknownInterruptError(message)
+    error.interrupt_ids, error.pending_ids = tuple(answered), tuple(waiting)
+    return error
+
+
+def check_in_the_past(resume: Any, asked: Mapping[str, Sequence[Interrupt]]) -> None:
+    """Refuse answers, at a checkpoint that is past, of which it cannot be told whose they are.
+
+    Who goes back is asked anew, under a new id. So there the ids that a snapshot shows are no
+    addresses any more, and one answer is enough only where one task had asked (TT-22).
+
+    Args:
+        resume: what a `Command` says.
+        asked: the questions that were asked there, by task id.
+
+    Raises `UnknownInterruptError` and `RuntimeError`.
+    """
+    ids = {question.id: question for questions in asked.values() for question in questions}
+    advice = (
+        "Replay it with invoke(None, config): all ask anew, and can then be answered by the new "
+        "ids."
+    )
+    if names_one_of(resume, ids):
+        old = [id for id in resume if id in ids]
+        if len(ids) == 1:
+            advice += " Or answer without an id: Command(resume=answer)."
+        raise unknown_interrupt(
+            f"{', '.join(map(repr, old))}: asked at this checkpoint, which is past, and not to be "
+            f"answered a second time by the same id. {advice} Nothing was stored and nothing ran.",
+            old,
+            (),
+        )
+    if len(asked) > 1 and not is_map_of_answers(resume):
+        raise RuntimeError(
+            f"There is one answer, and several nodes asked at this checkpoint, which is past. "
+            f"{advice}"
+        )
 
 
 def who_waits(waiting: Sequence[tuple[str, Interrupt]]) -> str:

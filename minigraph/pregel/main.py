@@ -291,8 +291,22 @@ class Pregel(Graph):
         Args:
             namespace: only the graph at this place, as ``"node"`` or ``"node|node in it"``.
             recurse: also the graphs in these graphs; their names are joined by ``|``.
+
+        Raises `ValueError` for a namespace without a graph.
         """
-        return inner_graphs(self, namespace, recurse, (self,))
+        found = inner_graphs(self, namespace, recurse, (self,))
+        if namespace is None:
+            return found
+        listed = [*found]
+        if not listed:
+            raise self.no_subgraph(namespace)
+        return iter(listed)
+
+    def no_subgraph(self, namespace: str) -> ValueError:
+        return ValueError(
+            f"Subgraph {namespace} not found: no node of this graph leads to a graph of that name; "
+            f"there are {[name for name, _ in self.get_subgraphs(recurse=True)]}."
+        )
 
     async def aget_subgraphs(
         self, *, namespace: str | None = None, recurse: bool = False
@@ -422,7 +436,8 @@ class Pregel(Graph):
         """Run the graph to its end.
 
         Args:
-            input: the input; ``None`` goes on with what the thread has left to do.
+            input: the input; ``None`` goes on with what the thread has left to do, and so does a
+                `Command`, which brings an answer, an update or somewhere to go (CS-10, IN-30).
             config: see `minigraph.config`; a graph with a saver needs a ``thread_id``.
             stream_mode: with another mode than ``"values"``, all chunks are returned, as a list.
             options: see `RunOptions`.
@@ -603,9 +618,10 @@ class Pregel(Graph):
             )
         modes = reader.modes if reader.subgraphs else frozenset()
         if place.task is None:
-            return Around(place.saver, place.durability(chosen), modes)
+            return Around(place.saver, place.durability(chosen), modes, memories={})
         outer = place.task.around
-        return Around(place.saver, place.durability(chosen), modes | outer.modes, outer.is_over)
+        modes |= outer.modes
+        return Around(place.saver, place.durability(chosen), modes, outer.is_over, memories={})
 
     def driven(self, place: Place, reader: Reader, options: RunOptions) -> Driven:
         """What a driver of either kind is given for a call."""
@@ -671,7 +687,8 @@ class Pregel(Graph):
         checkpoint in `config` this is a fork: run on from the returned config.
 
         Args:
-            config: the thread, or one of its checkpoints.
+            config: the thread, or one of its checkpoints; of a graph inside of it too: the
+                ``state`` of a task says its address, and where it stands (SB-30, SB-32).
             values: the update.
             as_node: the node it comes from, whose edges are then followed. Without it, the node
                 that ran last; ``"__input__"``, ``"__end__"`` and ``"__copy__"`` are special
@@ -681,8 +698,9 @@ class Pregel(Graph):
         Returns:
             The config of the new checkpoint.
 
-        Raises `InvalidUpdateError` for an unknown node, for an update that channels refuse, and
-        when `as_node` is not given and cannot be told. Nothing is stored then.
+        Raises `InvalidUpdateError` for an unknown node or checkpoint, for an update that channels
+        refuse, and when `as_node` is not given and cannot be told; `ValueError` for a graph inside
+        that is not there. Nothing is stored then.
         """
         return self.bulk_update_state(config, [[StateUpdate(values, as_node, task_id)]])
 
@@ -695,7 +713,9 @@ class Pregel(Graph):
         raises as `update_state`; the super-steps before a refused one are stored.
         """
         asked = self.address(config, to_write=True)
-        program = update_program(asked.layout, asked.config, supersteps, asked.environment)
+        program = update_program(
+            asked.layout, asked.config, supersteps, asked.environment, asked.around
+        )
         updated: RunnableConfig = finish(Driver(asked.saver).drive(program))
         return updated
 
@@ -737,7 +757,9 @@ class Pregel(Graph):
     ) -> RunnableConfig:
         """`bulk_update_state` on the running event loop."""
         asked = self.address(config, to_write=True)
-        program = update_program(asked.layout, asked.config, supersteps, asked.environment)
+        program = update_program(
+            asked.layout, asked.config, supersteps, asked.environment, asked.around
+        )
         updated: RunnableConfig = await afinish(AsyncDriver(asked.saver), program)
         return updated
 
@@ -761,15 +783,21 @@ class Pregel(Graph):
         if not (namespace := namespace_of(config)):
             return Address(self.layout, saver, config, environment)
         names = [level for level in without_ids(namespace).split("|") if not level.isdigit()]
-        found = dict(self.get_subgraphs(namespace="|".join(names), recurse=True))
+        found = dict(inner_graphs(self, "|".join(names), True, (self,)))
         if not found and to_write:
-            raise ValueError(
-                f"Subgraph {'|'.join(names)} not found: no node of this graph leads to a graph of "
-                f"that name; there are {[name for name, _ in self.get_subgraphs(recurse=True)]}."
-            )
+            raise self.no_subgraph("|".join(names))
         for graph in found.values():
+            if graph.checkpointer is False and to_write:
+                raise ValueError(
+                    f"The graph at {'|'.join(names)!r} keeps nothing (checkpointer=False), so an "
+                    "update of it would not be seen. Update the graph around it."
+                )
             inner = allowed(saver, graph.classes, graph.savers)
-            return Address(graph.layout, inner, standing(graph, config), environment)
+            around: Graph | None = None
+            if graph.checkpointer is not True:
+                outer = dict(inner_graphs(self, "|".join(names[:-1]), True, (self,)))
+                around = next(iter(outer.values()), self)
+            return Address(graph.layout, inner, standing(graph, config), environment, around)
         # Nobody inside is meant, so it is this graph that stands there: its caller may ask itself.
         return Address(self.layout, saver, config, environment)
 
@@ -788,19 +816,20 @@ def inner_graphs(
         if namespace is None or namespace == name:
             yield name, inner
         rest = None if namespace is None else namespace.removeprefix(f"{name}|")
-        leads_there = inner not in around if namespace is None else rest != namespace
-        if recurse and leads_there:
+        if (recurse and inner not in around) if rest is None else rest != namespace:
             for below, found in inner_graphs(inner, rest, recurse, (*around, inner)):
                 yield f"{name}|{below}", found
 
 
 class Address(NamedTuple):
-    """Whom a question about a thread goes to."""
+    """Whom a question about a thread goes to; and the graph around it, if that knows whether it is
+    there."""
 
     layout: Layout
     saver: BaseCheckpointSaver[Any]
     config: RunnableConfig
     environment: Environment
+    around: Graph | None = None
 
 
 def snapshots(driving: Generator[Emit, None, Any]) -> Generator[Any, None, None]:

@@ -32,7 +32,7 @@ from minigraph.checkpoint.base.saver import BaseCheckpointSaver
 from minigraph.config import at_checkpoint, merged, namespace_of, require_thread
 from minigraph.constants import LEVEL_SEPARATOR
 from minigraph.context import running_task
-from minigraph.errors import GraphInterrupt, ParentCommand
+from minigraph.errors import ErrorCode, GraphInterrupt, ParentCommand, message_with_code
 from minigraph.pregel.durability import Inner
 from minigraph.pregel.effects import NOTHING, Emit, Paused
 from minigraph.pregel.identity import without_ids
@@ -157,6 +157,19 @@ def inner_place(checkpointer: Any, config: RunnableConfig, task: Running) -> Pla
     namespace = task.task.namespace + task.next_call()
     remembers = checkpointer is True
     own = without_ids(namespace) if remembers else namespace
+    if remembers and (memories := task.around.memories) is not None:
+        me = (task.view.step, task.task.id)
+        step, other = memories.setdefault(own, me)
+        if step == me[0] and other != me[1]:
+            raise RuntimeError(
+                message_with_code(
+                    f"Two tasks of super-step {step} have called the graph at {own!r}, which has "
+                    "one memory (checkpointer=True), and what they do would be mixed up. Leave "
+                    "`checkpointer` out, so that each call stands alone, or call it one by one.",
+                    ErrorCode.MULTIPLE_SUBGRAPHS,
+                )
+            )
+        memories[own] = me
     whole = merged(task.config, config) if config else task.config
     place = {**whole["configurable"], "checkpoint_ns": own}
     place.pop("checkpoint_id", None)

@@ -27,10 +27,11 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from minigraph.constants import ERROR, INTERRUPT, MISSING, RESUME, TASKS
+from minigraph.constants import ERROR, INTERRUPT, LEVEL_SEPARATOR, MISSING, RESUME, TASKS
 from minigraph.errors import (
     ErrorCode,
     GraphRecursionError,
+    InvalidUpdateError,
     ParentCommand,
     add_note,
     message_with_code,
@@ -53,7 +54,7 @@ from minigraph.pregel.effects import (
     Warn,
 )
 from minigraph.pregel.events import task_result_event
-from minigraph.pregel.identity import interrupt_id
+from minigraph.pregel.identity import interrupt_id, without_ids
 from minigraph.pregel.interrupts import Resumption, holds
 from minigraph.pregel.layout import Layout
 from minigraph.pregel.node import Write
@@ -61,7 +62,7 @@ from minigraph.pregel.pending import stored_questions
 from minigraph.pregel.plan import Task
 from minigraph.pregel.progress import Part
 from minigraph.pregel.request import Environment, Request
-from minigraph.types import Interrupt, new_record
+from minigraph.types import Command, Interrupt, new_record
 
 
 def run(layout: Layout, request: Request, environment: Environment) -> Program:
@@ -185,7 +186,8 @@ class Run(Beginning):
         around this graph keeps them."""
         if self.request.has_saver or self.request.is_inner:
             for id, held in answers.items():
-                yield SaveWrites(self.config, ((RESUME, held),), id, "")
+                effect = SaveWrites(self.config, ((RESUME, held),), id, "")
+                yield from self.save_said("The answer", held[-1] if held else None, effect)
 
     def ended(self, waiting: dict[str, Task], outcome: Any) -> Task:
         """The task that an answer to Next is about. A person may be the driver, and err."""
@@ -227,8 +229,11 @@ class Run(Beginning):
         except Exception as problem:
             error = problem
         if isinstance(error, ParentCommand):
-            self.upward += error.args
-            return None
+            unknown = self.unknown_graph(error.args)
+            if unknown is None:
+                self.upward += error.args
+                return None
+            error = unknown
         add_note(error, f"During task with name {task.name!r} and id {task.id!r}")
         if self.request.has_saver:
             writes: tuple[Write, ...] = ((ERROR, error), *self.still_open(task))
@@ -242,6 +247,22 @@ class Run(Beginning):
         if self.tells_ends:
             yield from self.tell_end(task, (), error)
         return error
+
+    def unknown_graph(self, commands: Sequence[Any]) -> InvalidUpdateError | None:
+        """What to say if one of these Commands names a graph that is none around this (CS-22)."""
+        levels = self.namespace.split(LEVEL_SEPARATOR)
+        around = [without_ids(level) for level in levels if level and not level.isdigit()]
+        for command in commands:
+            name = without_ids(str(command.graph)).rpartition(LEVEL_SEPARATOR)[2]
+            if command.graph not in (None, Command.PARENT) and name not in around:
+                there = (
+                    f"a graph is named by its node that leads here, and there are {around}; the "
+                    "next one is Command.PARENT"
+                    if around
+                    else "there is none around this one"
+                )
+                return InvalidUpdateError(f"{command!r:.200} is for no graph: {there}.")
+        return None
 
     def still_open(self, task: Task) -> Sequence[Write]:
         """What is to be stored of a task's old questions, if it ends without an end: those that
@@ -259,7 +280,8 @@ class Run(Beginning):
         Its siblings go on; the run will stop at the end of the super-step.
         """
         if self.request.has_saver and questions:
-            yield self.stored(task, ((INTERRUPT, [*questions]),))
+            effect = self.stored(task, ((INTERRUPT, [*questions]),))
+            yield from self.save_said("The question", questions[-1].value, effect)
         self.paused = True
         self.interrupts += questions
         if questions and not self.has_output:
@@ -332,7 +354,10 @@ class Run(Beginning):
                 if not self.request.is_inner:  # else the super-step around it is still the same
                     left, self.loose = self.loose, None
                     if left is not None and (answer := left.take()) is not MISSING:
-                        yield Warn(f"The answer {answer!r:.200} is for nobody: nobody has asked.")
+                        yield Warn(
+                            f"The answer {answer!r:.200} is for nobody: nobody has asked. The run "
+                            "goes on without it."
+                        )
             save = self.checkpoint_saved("loop", tasks)
             try:
                 yield save

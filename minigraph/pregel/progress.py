@@ -123,6 +123,13 @@ class Progress:
 
     # ------------------------------------------------------------ saving and telling
 
+    def save_said(self, what: str, said: Any, effect: SaveWrites) -> Part:
+        """Store a question or an answer. An error of the store's says which one it is about."""
+        try:
+            yield effect
+        except TypeError as error:
+            raise TypeError(f"{what} {said!r:.200} cannot be stored: {error}") from error
+
     def save(self, source: str) -> Part:
         """Save the present state as a checkpoint, child of the one before."""
         save = self.checkpoint_saved(source)

@@ -216,8 +216,7 @@ class ThreadRunner:
     ) -> None:
         self.outer_is_over = around.is_over
         self.inner_runs = Counted()
-        inherited = (around.saver, around.durability, around.modes)
-        self.around = Around(*inherited, self.is_over, self.inner_runs)
+        self.around = around._replace(is_over=self.is_over, inner_runs=self.inner_runs)
         self.over = False
         self.limit = limit or MAX_THREADS
         self.live = live

@@ -41,6 +41,7 @@ class Around(NamedTuple):
         modes: what somebody wants to read of them.
         is_over: whether the run around them has ended without waiting for them.
         inner_runs: counts them.
+        memories: by the namespace of a graph's memory, the super-step and task that used it last.
     """
 
     saver: BaseCheckpointSaver[Any] | None = None
@@ -48,6 +49,7 @@ class Around(NamedTuple):
     modes: frozenset[str] = frozenset()
     is_over: Callable[[], bool] = bool
     inner_runs: InnerRuns | None = None
+    memories: dict[str, tuple[int, str]] | None = None
 
 
 NOTHING_AROUND = Around()

@@ -15,9 +15,9 @@ import pytest
 from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.checkpoint.sqlite import SqliteSaver
 from minigraph.config import RunnableConfig
-from minigraph.errors import InvalidUpdateError
+from minigraph.errors import InvalidUpdateError, UnknownInterruptError
 from minigraph.graph import START, StateGraph
-from minigraph.types import Command, interrupt
+from minigraph.types import Command, Send, interrupt
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 PATIENCE = 20.0
@@ -241,7 +241,9 @@ def test_an_answer_that_nobody_takes_is_told(way: Any, caplog: Any) -> None:
     way.invoke(graph, {"log": []}, CONFIG, interrupt_before=["quiet"])
     with caplog.at_level("WARNING", "minigraph"):
         assert way.invoke(graph, Command(resume="yes"), CONFIG) == {"log": ["done"]}
-    assert caplog.messages == ["The answer 'yes' is for nobody: nobody has asked."]
+    assert caplog.messages == [
+        "The answer 'yes' is for nobody: nobody has asked. The run goes on without it."
+    ]
 
 
 def test_an_answer_beside_a_goto_to_another_that_asks(way: Any) -> None:
@@ -297,3 +299,111 @@ def test_a_pause_beside_finished_tasks_whose_writes_clash() -> None:
     with pytest.raises(InvalidUpdateError, match="'last' received 2 writes"):
         graph.invoke(Command(resume={}), CONFIG)
     assert graph.get_state(CONFIG).next == ("one", "two", "ask")
+
+
+def thrice(value: Any) -> int:
+    return 3 * int(value)
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_a_new_answer_after_a_failure(way: Any, depth: int) -> None:
+    """IN-09: it takes the place of the last one, and the questions before are not asked again."""
+
+    def form(state: State) -> Any:
+        return {"log": [interrupt("name"), thrice(interrupt("age"))]}
+
+    graph = single("form", form)
+    for _ in range(depth):
+        graph = single("inner", graph)
+    graph.checkpointer = InMemorySaver()
+    way.invoke(graph, {"log": []}, CONFIG)
+    way.invoke(graph, Command(resume="Ada"), CONFIG)
+    for wrong in ("abc", "xyz"):
+        with pytest.raises(ValueError, match=f"'{wrong}'"):
+            way.invoke(graph, Command(resume=wrong), CONFIG)
+    with pytest.raises(ValueError, match="'xyz'"):
+        way.invoke(graph, None, CONFIG)
+    assert way.invoke(graph, Command(resume="14"), CONFIG) == {"log": ["Ada", 42]}
+
+
+def test_a_new_answer_is_not_for_the_next_question() -> None:
+    """IN-09: a node that was mended asks what it has not asked before."""
+
+    runs: list[State] = []
+
+    def form(state: State) -> Any:
+        runs.append(state)
+        age = interrupt("age")
+        if len(runs) < 3:
+            raise ValueError(age)
+        return {"log": [age, interrupt("delete everything?")]}
+
+    graph = single("form", form, checkpointer=InMemorySaver())
+    graph.invoke({"log": []}, CONFIG)
+    with pytest.raises(ValueError, match="yes"):
+        graph.invoke(Command(resume="yes"), CONFIG)
+    asked = graph.invoke(Command(resume="42"), CONFIG)
+    assert [question.value for question in asked["__interrupt__"]] == ["delete everything?"]
+    assert graph.invoke(Command(resume="no"), CONFIG) == {"log": ["42", "no"]}
+
+
+def test_a_new_answer_for_several_that_failed() -> None:
+    """IN-09: whose it is cannot be told, so it is refused."""
+    builder = StateGraph(State)
+    for name in ("pay", "mail"):
+        node = lambda state, name=name: {"log": [thrice(interrupt(name))]}
+        builder.add_node(name, node).add_edge(START, name)
+    graph = builder.compile(checkpointer=InMemorySaver())
+    graph.invoke({"log": []}, CONFIG)
+    wrong = {each.id: "abc" for each in graph.get_state(CONFIG).interrupts}
+    with pytest.raises(ValueError, match="abc"):
+        graph.invoke(Command(resume=wrong), CONFIG)
+    with pytest.raises(UnknownInterruptError, match=r"\['mail', 'pay'\] have failed"):
+        graph.invoke(Command(resume="1"), CONFIG)
+
+
+@pytest.mark.parametrize("memory", [None, True])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_an_answer_where_the_inner_graph_waits(way: Any, memory: Any, depth: int) -> None:
+    """TT-22: with the config of the inner snapshot it is an ordinary answer."""
+    builder = StateGraph(State).add_sequence(
+        [("before", lambda state: {"log": ["before"]}), ("ask", asking("ask"))]
+    )
+    graph = builder.add_edge(START, "before").compile(checkpointer=memory)
+    for level in reversed(range(depth)):
+        options = {"checkpointer": memory if level else InMemorySaver()}
+        graph = single("inner", graph, **options)
+    way.invoke(graph, {"log": []}, CONFIG)
+    state = graph.get_state(CONFIG, subgraphs=True)
+    for _ in range(depth):
+        state = state.tasks[0].state
+    assert way.invoke(graph, Command(resume="R"), state.config) == {"log": ["before", "ask:R"]}
+
+
+def test_two_tasks_with_one_memory() -> None:
+    """SB-12: what they do would be mixed up, so the second is refused."""
+    inner = single("ask", asking("ask"), checkpointer=True)
+    builder = StateGraph(State).add_node("inner", inner)
+    sends = [Send("inner", {"log": [n]}) for n in (1, 2)]
+    builder.add_conditional_edges(START, lambda state: sends, ["inner"])
+    graph = builder.compile(checkpointer=InMemorySaver())
+    with pytest.raises(RuntimeError, match="Two tasks of super-step 1 have called the graph at"):
+        graph.invoke({"log": []}, CONFIG)
+
+
+@pytest.mark.parametrize("memory", [None, True, False])
+def test_an_answer_for_another_graph_in_the_task(
+    memory: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """IN-35: a graph that has come to its end before says nothing."""
+    calm = single("calm", lambda state: {"log": ["calm"]}, checkpointer=memory)
+    wants = single("wants", asking("wants"), checkpointer=memory)
+
+    def two(state: State) -> Any:
+        return {"log": [*calm.invoke({})["log"], *wants.invoke({})["log"], interrupt("own")]}
+
+    graph = single("two", two, checkpointer=InMemorySaver())
+    graph.invoke({"log": []}, CONFIG)
+    graph.invoke(Command(resume="a"), CONFIG)
+    assert graph.invoke(Command(resume="b"), CONFIG) == {"log": ["calm", "wants:a", "b"]}
+    assert caplog.messages == []

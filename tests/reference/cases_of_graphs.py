@@ -193,6 +193,18 @@ GRAPHS: dict[str, tuple[Scenario, list[str]]] = {
             "invoke in .0 x['A'] y .1 x['B'] y b",
         ],
     ),
+    "two sends to one memory": (
+        graph(
+            "s>b",
+            inner=(inner(asks("x"), checkpointer=True),),
+            nodes=(Node("s", graph="sub"),),
+            branches=(Branch(START, (("send:s", "send:s"),)),),
+            calls=(start,),
+        ),
+        [
+            "invoke in s/x?0 s/x?0",
+        ],
+    ),
     "a breakpoint inside": (
         around(inner(stop_before=("y",)), calls=(watched, seen, resume, history)),
         [

@@ -243,6 +243,19 @@ QUESTIONS: dict[str, tuple[Scenario, list[str]]] = {
             "invoke in a['yes']",
         ],
     ),
+    "a new answer after a failure": (
+        graph(
+            ">a",
+            nodes=(asks("a", fails=(2,), fails_late=True),),
+            calls=(start, answer("no"), answer("yes"), state),
+        ),
+        [
+            "invoke in a?0",
+            "invoke raises ValueError",
+            "invoke in a['no']",
+            "state in a['no']",
+        ],
+    ),
     "a node that was answered fails, in a stream": (
         graph(
             ">a",

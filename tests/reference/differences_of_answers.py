@@ -171,7 +171,27 @@ def _empty_breakpoints(case: Case) -> bool:
     return any(() in (call.stop_before, call.stop_after) for call, *_ in _so_far(case))
 
 
+def _new_answer_after_a_failure(case: Case) -> bool:
+    """An answer, where the run before had failed and no question waits: some task holds answers."""
+    ran: Entry | None = None
+    for call, _, two in _so_far(case):
+        if ran is not None and _answers(call) and "raises" in ran:
+            if _held(case.other) and ran["raises"] != "UnknownInterruptError":
+                return True
+        ran = two if call.op in ("invoke", "stream") else ran
+    return False
+
+
+def _one_memory_for_two(case: Case) -> bool:
+    """Two tasks of one super-step call a graph with a memory: ours refuses the second."""
+    return any(graph.checkpointer is True for graph in case.scenario.inner) and any(
+        two.get("raises") == "RuntimeError" for _, _, two in _so_far(case)
+    )
+
+
 ANSWERS = (
+    Difference("A new answer after a failure", _new_answer_after_a_failure),
+    Difference("Two tasks of one super-step with one memory", _one_memory_for_two),
     Difference("An answer for nobody", _answer_for_nobody),
     Difference("An empty map is an answer", _empty_map),
     Difference("An answer at an old checkpoint", _answer_at_an_old_checkpoint),
