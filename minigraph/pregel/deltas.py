@@ -159,15 +159,26 @@ class Deltas:
         self.keeps_last = keeps_last
         self.held: set[str] = set()
         """Channels whose value has been stored whole, and will be from now on."""
-        self.counters = counters_of(found.metadata) if found is not None else {}
+        # Those of another graph are kept, but what stores its value here must not seem not to.
+        self.counters = {
+            name: pair
+            for name, pair in (counters_of(found.metadata) if found is not None else {}).items()
+            if name in self.names or name not in layout.channels
+        }
         was_delta = kept_in_writes(found) if found is not None else set()
         self.rescued = (was_delta & layout.channels.keys()) - self.names
         """Channels that store their value now, and did not at `found`."""
         self.loose: set[str] = set()
         """Channels whose value does not follow from what is stored."""
+        self.unwritten: set[str] = set()
+        """Channels that have a past without a value. What lies there may be gone, for nobody needed
+        it; or was written to another kind of channel, and never counted. So when a value comes, it
+        is stored whole, and nobody goes back further than that."""
+        if found is not None and found.parent_config is not None:
+            self.unwritten |= self.names - found.checkpoint["channel_versions"].keys()
 
     def __bool__(self) -> bool:
-        return bool(self.names or self.counters)
+        return bool(self.names or self.counters or self.rescued)
 
     def loosen(self, channels: Iterable[str]) -> None:
         """These have changed, or not changed, in a way that is not what the store knows."""
@@ -198,7 +209,6 @@ class Deltas:
         self.counters = {
             name: (updates + (name in moved), checkpoints + 1)
             for name in self.names | self.counters.keys()
-            if name not in self.rescued
             for updates, checkpoints in [self.counters.get(name, (0, 0))]
         }
         for name in self.names & (state.versions.keys() | self.loose):
@@ -206,6 +216,7 @@ class Deltas:
             updates, checkpoints = self.counters[name]
             if (
                 name in self.loose
+                or name in self.unwritten
                 or not has_parent
                 or channel.overwritten
                 or updates >= channel.snapshot_frequency
@@ -219,6 +230,7 @@ class Deltas:
         if self.keeps_last:
             self.held.update(snapshots)
         self.rescued, self.loose = set(), {*self.held}
+        self.unwritten -= state.versions.keys()
         return snapshots
 
     def metadata(self) -> dict[str, Any]:

@@ -67,7 +67,8 @@ class Glimpse:
         seen: node → trigger → the version with which it last started the node (SS-22).
         updated: the channels that the last super-step updated; ``None`` when that is not
             known, and then every node is asked (SS-23).
-        readable: the value of each channel that has one.
+        readable: the value of each channel that has one; and what the run itself provides, see
+            `minigraph.managed`.
     """
 
     versions: dict[str, Version]

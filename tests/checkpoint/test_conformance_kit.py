@@ -19,6 +19,7 @@ from uuid import uuid4
 import pytest
 
 from minigraph.checkpoint.base import WRITES_IDX_MAP, BaseCheckpointSaver
+from minigraph.checkpoint.base.history import COUNTERS
 from minigraph.checkpoint.conformance import checkpointer_test, validate
 from minigraph.checkpoint.conformance.capabilities import BASE_CAPABILITIES, Capability
 from minigraph.checkpoint.conformance.report import (
@@ -121,11 +122,13 @@ def failures_of(saver: BaseCheckpointSaver[Any]) -> set[str]:
 
 @pytest.mark.parametrize("name", SAVERS)
 def test_savers_that_are_right(name: str, tmp_path: Path) -> None:
-    """SV-70, SV-71: every check passes; what the example does not write is skipped."""
+    """SV-70, SV-71: every check passes; what the example does not write is skipped, except for what
+    the base class does for it (DC-15)."""
     report = report_of(lambda: SAVERS[name](tmp_path))
 
     assert [failure for each in report.results.values() for failure in each.failures] == []
-    asked = [each for each in Capability if name != "directory" or each in BASE_CAPABILITIES]
+    inherited = {*BASE_CAPABILITIES, Capability.GET_DELTA_CHANNEL_HISTORY}
+    asked = [each for each in Capability if name != "directory" or each in inherited]
     ran = {name: each.tests_passed for name, each in report.results.items() if each.detected}
     assert ran == {each.value: len(CHECKS[each]) for each in asked}
     assert report.passed_all()
@@ -137,14 +140,14 @@ def test_how_many_checks_there_are() -> None:
     """Each stands in the table once, and says what it proves."""
     checks = [check for group in CHECKS.values() for check in group]
 
-    assert len(checks) == len(set(checks)) == 103
+    assert len(checks) == len(set(checks)) == 119
     assert all(check.__doc__ for check in checks)
     page = (ROOT / "docs" / "persistence.md").read_text(encoding="utf-8")
     assert f"The kit asks {len(checks)} small questions" in page
-    for capability in BASE_CAPABILITIES:
+    for capability in {*BASE_CAPABILITIES, Capability.GET_DELTA_CHANNEL_HISTORY}:
         number = len(CHECKS[capability])
         count = f"{number} of {number}"
-        assert f"    ✓ {capability.value:<16} {count:<10} {capability.value}\n" in page
+        assert f"    ✓ {capability.value:<25} {count:<10} {capability.value}\n" in page
     for module in {check.__module__ for check in checks}:
         file = Path(importlib.import_module(module).__file__ or "")
         written = file.read_text(encoding="utf-8").count("(bench: Bench) -> None:")
@@ -497,6 +500,242 @@ class JoinedKeys(dict[Any, Any]):
         return super().get(self.separator.join(key), default)
 
 
+class Gathering(InMemorySaver):
+    """Has a way of its own to gather what is stored in pieces: all ancestors, newest first, each
+    with its pending writes; what is wrong with it is for others to say."""
+
+    def ancestors(self, found: Any) -> Any:
+        while found is not None and found.parent_config is not None:
+            child, found = found, self.get_tuple(found.parent_config)
+            if found is None:
+                raise UnreadableError(f"no parent of {child.config}")
+            yield found
+
+    def first(self, config: Any) -> Any:
+        found = self.get_tuple(config)
+        if found is None and config["configurable"].get("checkpoint_id"):
+            raise UnreadableError(f"nothing at {config}")
+        return found
+
+    def writes_of(self, record: Any) -> Any:
+        return record.pending_writes
+
+    def writes_beside_the_seed(self, record: Any) -> Any:
+        return self.writes_of(record)
+
+    def get_delta_channel_history(self, *, config: Any, channels: Any) -> Any:
+        histories: dict[str, Any] = {}
+        for channel in channels:
+            steps: list[Any] = []
+            history = histories[channel] = {"writes": []}
+            for record in self.ancestors(self.first(config)):
+                values = record.checkpoint["channel_values"]
+                is_seed = channel in values
+                writes = (self.writes_beside_the_seed if is_seed else self.writes_of)(record)
+                steps.insert(0, [write for write in writes if write[1] == channel])
+                if is_seed:
+                    history["seed"] = values[channel]
+                    break
+            history["writes"] = [write for step in steps for write in step]
+        return histories
+
+    async def aget_delta_channel_history(self, **asked: Any) -> Any:
+        return self.get_delta_channel_history(**asked)
+
+
+class ByRange(Gathering):
+    """Takes all checkpoints of a smaller id for ancestors."""
+
+    def ancestors(self, found: Any) -> Any:
+        if found is not None:
+            place = {**found.config["configurable"], "checkpoint_id": None}
+            yield from self.list(
+                {"configurable": {"checkpoint_ns": "", **place}}, before=found.config
+            )
+
+
+class ByTaskId(Gathering):
+    """Sorts writes by the ids of tasks."""
+
+    def writes_of(self, record: Any) -> Any:
+        return sorted(record.pending_writes, key=lambda write: write[0])
+
+
+class WithItsOwn(Gathering):
+    """Begins with the writes beside the checkpoint itself."""
+
+    def ancestors(self, found: Any) -> Any:
+        if found is not None:
+            yield found
+            yield from super().ancestors(found)
+
+
+class WithoutTheFirst(Gathering):
+    """Leaves out what was written beside the checkpoint with the value."""
+
+    def writes_beside_the_seed(self, record: Any) -> Any:
+        return []
+
+
+class Resigned(Gathering):
+    """Makes do with what is there."""
+
+    def ancestors(self, found: Any) -> Any:
+        try:
+            yield from super().ancestors(found)
+        except UnreadableError:
+            pass
+
+
+class NoneIsNothing(Gathering):
+    """Takes a value of None for none."""
+
+    def get_delta_channel_history(self, *, config: Any, channels: Any) -> Any:
+        found = super().get_delta_channel_history(config=config, channels=channels)
+        for history in found.values():
+            if history.get("seed", 0) is None:
+                del history["seed"]
+        return found
+
+
+class OnlyNow(Gathering):
+    """Knows the latest only."""
+
+    def first(self, config: Any) -> Any:
+        return self.get_tuple({"configurable": {**config["configurable"], "checkpoint_id": None}})
+
+
+class Remembering(Gathering):
+    """Gives everybody the same record again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, Any] = {}
+
+    def get_delta_channel_history(self, *, config: Any, channels: Any) -> Any:
+        key = repr((config, channels))
+        if key not in self.found:
+            found = super().get_delta_channel_history(config=config, channels=channels)
+            self.found[key] = found
+        return self.found[key]
+
+
+class Untidy(Gathering):
+    """Sorts what it is given."""
+
+    def get_delta_channel_history(self, *, config: Any, channels: Any) -> Any:
+        found = super().get_delta_channel_history(config=config, channels=channels)
+        channels.sort()
+        return found
+
+
+class Pruning(InMemorySaver):
+    """Removes all that is old, whatever is needed of it."""
+
+    def prune(self, thread_ids: Any, *, strategy: str = "keep_latest") -> None:
+        super().prune(thread_ids, strategy=strategy)
+        for thread in thread_ids if strategy == "keep_latest" else ():
+            for namespace, rows in self.storage.get(thread, {}).items():
+                for id in sorted(rows)[:-1]:
+                    rows.pop(id)
+                    self.writes.pop((thread, namespace, id), None)
+
+
+class Deleting(InMemorySaver):
+    """Removes all that runs have made, whatever is needed of it."""
+
+    def delete_for_runs(self, run_ids: Any) -> None:
+        super().delete_for_runs(run_ids)
+        for thread, namespaces in self.storage.items():
+            for namespace, rows in namespaces.items():
+                for id, row in [*rows.items()]:
+                    if self.serde.loads_typed(row[1]).get("run_id") in run_ids:
+                        rows.pop(id)
+                        self.writes.pop((thread, namespace, id), None)
+
+
+class CopyingTheLast(InMemorySaver):
+    """Copies the latest checkpoint of a thread that counts, and takes its value for stored."""
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        super().copy_thread(source_thread_id, target_thread_id)
+        for key in self.writes:
+            rows = self.storage[key[0]][key[1]]
+            counts = rows and COUNTERS in self.serde.loads_typed(rows[max(rows)][1])
+            if counts and key[0] == target_thread_id:
+                self.writes[key] = {}
+
+
+class FiveMethods(BaseCheckpointSaver[str]):
+    """What every saver must, and nothing else. What is wrong with it is for others to say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = inner = InMemorySaver()
+        self.get_next_version = inner.get_next_version  # type: ignore[method-assign, assignment]
+
+    @property
+    def serde(self) -> Any:
+        return self.inner.serde
+
+    @serde.setter
+    def serde(self, given: Any) -> None:  # type: ignore[override]
+        self.inner.serde = given
+
+    def get_tuple(self, config: Any) -> Any:
+        return self.inner.get_tuple(config)
+
+    def list(self, *args: Any, **options: Any) -> Any:
+        return self.inner.list(*args, **options)
+
+    def put(self, *args: Any) -> Any:
+        return self.inner.put(*args)
+
+    def put_writes(self, *args: Any) -> None:
+        self.inner.put_writes(*args)
+
+    def delete_thread(self, thread_id: str) -> None:
+        self.inner.delete_thread(thread_id)
+
+
+class OnlyTheLatest(FiveMethods):
+    """Takes no notice of ids."""
+
+    def get_tuple(self, config: Any) -> Any:
+        place = {**config["configurable"], "checkpoint_id": None}
+        found = self.inner.get_tuple({"configurable": place})
+        asked = config["configurable"].get("checkpoint_id")
+        return found and found._replace(config=config if asked else found.config)
+
+
+class FindsNoOld(FiveMethods):
+    """Finds nothing but the latest."""
+
+    def get_tuple(self, config: Any) -> Any:
+        latest = self.inner.get_tuple(
+            {"configurable": {**config["configurable"], "checkpoint_id": None}}
+        )
+        wanted = config["configurable"].get("checkpoint_id")
+        is_latest = latest and wanted in (None, "", latest.checkpoint["id"])
+        return self.inner.get_tuple(config) if is_latest else None
+
+
+class OldWithout(FiveMethods):
+    """Leaves something out of what is not the latest."""
+
+    def __init__(self, **missing: Any) -> None:
+        super().__init__()
+        self.missing = missing
+
+    def get_tuple(self, config: Any) -> Any:
+        latest = self.inner.get_tuple(
+            {"configurable": {**config["configurable"], "checkpoint_id": None}}
+        )
+        found = self.inner.get_tuple(config)
+        is_old = found and found.checkpoint["id"] != latest.checkpoint["id"]
+        return found._replace(**self.missing) if is_old else found
+
+
 class HalfDone(InMemorySaver):
     """Has a method that is right, and its sync twin that does nothing."""
 
@@ -556,10 +795,12 @@ class AsyncOnly(BaseCheckpointSaver[str]):
                 "put_writes_keeps_special_and_ordinary_writes",
                 "put_writes_takes_a_mixed_list_again",
                 "put_writes_works_in_parallel",
+                "history_keeps_the_order",
+                "history_keeps_places_apart",
             },
         ),
-        (Unordered, {"put_writes_keeps_the_order"}),
-        (Sharing, {"put_shares_nothing"}),
+        (Unordered, {"put_writes_keeps_the_order", "history_keeps_the_order"}),
+        (Sharing, {"put_shares_nothing", "copy_thread_copies_what_values_are_made_of"}),
         (Careless, {"list_filters_by_hostile_keys", "list_counts_after_filtering"}),
         (Racing, {"put_works_in_parallel"}),
         (
@@ -569,6 +810,7 @@ class AsyncOnly(BaseCheckpointSaver[str]):
                 "delete_for_runs_removes_one_run",
                 "delete_for_runs_removes_several_runs",
                 "delete_for_runs_removes_writes",
+                "delete_for_runs_keeps_what_values_are_made_of",
             },
         ),
         (Counting, {"put_is_given_versions_that_sort"}),
@@ -585,7 +827,7 @@ class AsyncOnly(BaseCheckpointSaver[str]):
         (Whole, {"put_writes_takes_a_mixed_list_again"}),
         (Replacing, {"copy_thread_leaves_what_the_target_had"}),
         (Mixing, {"copy_thread_replaces_the_same_id"}),
-        (DropsNone, {"put_writes_keeps_none"}),
+        (DropsNone, {"put_writes_keeps_none", "history_keeps_none"}),
         (
             Headstrong,
             {"put_goes_through_the_serializer", "put_writes_goes_through_the_serializer"},
@@ -594,7 +836,11 @@ class AsyncOnly(BaseCheckpointSaver[str]):
         (Deaf, {"put_goes_through_a_wider_copy"}),
         (
             Repeating,
-            {"put_keeps_branches_apart", "get_tuple_takes_the_greatest_id_for_the_latest"},
+            {
+                "put_keeps_branches_apart",
+                "get_tuple_takes_the_greatest_id_for_the_latest",
+                "history_follows_the_parents",
+            },
         ),
         (Renewing, {"put_writes_may_come_first", "put_writes_outlast_their_checkpoint"}),
         (
@@ -616,6 +862,122 @@ class AsyncOnly(BaseCheckpointSaver[str]):
 )
 def test_savers_that_are_not_right(broken: type[InMemorySaver], caught: set[str]) -> None:
     """SV-70, SV-09, SV-08: what is wrong is named, and nothing else."""
+    assert failures_of(broken()) == caught
+
+
+def test_a_way_of_its_own_to_gather_pieces() -> None:
+    """SV-70, DC-15: if it is right; and five methods are enough."""
+    assert failures_of(Gathering()) == set()
+    assert failures_of(FiveMethods()) == set()
+
+
+PIECES = {
+    f"history_{name}"
+    for name in (
+        "goes_back_to_the_value",
+        "of_several_channels",
+        "follows_the_parents",
+        "of_a_broken_way",
+    )
+}
+"""What fails whenever pieces are missing."""
+
+
+@pytest.mark.parametrize(
+    ("broken", "caught"),
+    [
+        (
+            ByRange,
+            {
+                "history_follows_the_parents",
+                "history_is_what_the_parents_have",
+                "history_of_a_broken_way",
+            },
+        ),
+        (ByTaskId, {"history_keeps_the_order"}),
+        (
+            WithItsOwn,
+            {
+                "history_goes_back_to_the_value",
+                "history_of_several_channels",
+                "history_of_nothing",
+                "history_keeps_places_apart",
+                "history_is_what_the_parents_have",
+                "history_of_a_broken_way",
+            },
+        ),
+        (
+            WithoutTheFirst,
+            {
+                *PIECES,
+                "history_keeps_none",
+                "history_keeps_places_apart",
+                "history_is_what_the_parents_have",
+            },
+        ),
+        (Resigned, {"history_of_a_broken_way"}),
+        (NoneIsNothing, {"history_keeps_none"}),
+        (OnlyNow, {*PIECES, "history_of_nothing", "history_is_what_the_parents_have"}),
+        (Remembering, {"history_shares_nothing"}),
+        (Untidy, {"history_leaves_its_arguments_alone"}),
+        (Pruning, {"prune_keeps_what_values_are_made_of"}),
+        (Deleting, {"delete_for_runs_keeps_what_values_are_made_of"}),
+        (CopyingTheLast, {"copy_thread_copies_what_values_are_made_of"}),
+    ],
+)
+def test_pieces_that_are_gathered_wrongly(broken: type[InMemorySaver], caught: set[str]) -> None:
+    """SV-70, SV-63, DC-03, DC-15: what is wrong is named, and nothing else."""
+    assert failures_of(broken()) == caught
+
+
+LOOKUPS = {
+    "get_tuple_by_id",
+    "list_gives_whole_tuples",
+    "put_adds_and_removes_channels",
+    "put_keeps_branches_apart",
+    "put_keeps_each_checkpoint",
+    "put_keeps_the_parent",
+    "put_writes_belong_to_one_checkpoint",
+}
+EVERY_HISTORY = {check.__name__ for check in CHECKS[Capability.GET_DELTA_CHANNEL_HISTORY]}
+
+
+@pytest.mark.parametrize(
+    ("broken", "caught"),
+    [
+        (OnlyTheLatest, {*LOOKUPS, "get_tuple_of_an_unknown_id", *EVERY_HISTORY}),
+        (FindsNoOld, {*LOOKUPS, *EVERY_HISTORY}),
+        (
+            lambda: OldWithout(pending_writes=[]),
+            {
+                "list_gives_whole_tuples",
+                "put_writes_belong_to_one_checkpoint",
+                *PIECES,
+                "history_has_no_other_writes",
+                "history_keeps_none",
+                "history_keeps_places_apart",
+                "history_keeps_the_order",
+            },
+        ),
+        (
+            lambda: OldWithout(parent_config=None),
+            {
+                "list_gives_whole_tuples",
+                *EVERY_HISTORY,
+            }
+            - {
+                "history_has_no_other_writes",
+                "history_keeps_none",
+                "history_keeps_the_order",
+                "history_of_nothing",
+            },
+        ),
+    ],
+    ids=["only the latest", "nothing old", "old without writes", "old without parents"],
+)
+def test_lookups_that_are_broken(broken: Any, caught: set[str]) -> None:
+    """SV-70, DC-15: a saver with five methods, whose old checkpoints are not found, or not whole.
+    The checks of pieces say so, too."""
     assert failures_of(broken()) == caught
 
 
@@ -693,7 +1055,7 @@ def test_what_is_called_when() -> None:
     report = asyncio.run(validate(memory, capabilities={"copy_thread", "prune"}, progress=progress))
 
     skipped = [["open", (each.value, False), "close", each.value] for each in Capability]
-    checked = ["open", ("copy_thread", True), *[True] * 7, "close", "copy_thread"]
+    checked = ["open", ("copy_thread", True), *[True] * 8, "close", "copy_thread"]
     skipped[6] = checked
     assert told == ["begin", *(entry for each in skipped for entry in each), "end"]
     assert [name for name, each in report.results.items() if each.passed] == ["copy_thread"]
@@ -725,12 +1087,12 @@ def test_unknown_capabilities() -> None:
 @pytest.mark.parametrize(
     ("base", "extended", "level", "all_base", "everything"),
     [
-        ([True] * 5, [True] * 3, "FULL", True, True),
-        ([True] * 5, [None] * 3, "FULL", True, True),
-        ([True] * 5, [True, True, False], "BASE+PARTIAL", True, False),
-        ([True] * 4 + [False], [True] * 3, "BASE", False, False),
-        ([True] * 4 + [None], [True] * 3, "FULL", False, True),
-        ([False] * 5, [True] * 3, "NONE", False, False),
+        ([True] * 5, [True] * 4, "FULL", True, True),
+        ([True] * 5, [None] * 4, "FULL", True, True),
+        ([True] * 5, [True, True, True, False], "BASE+PARTIAL", True, False),
+        ([True] * 4 + [False], [True] * 4, "BASE", False, False),
+        ([True] * 4 + [None], [True] * 4, "FULL", False, True),
+        ([False] * 5, [True] * 4, "NONE", False, False),
     ],
 )
 def test_levels(
@@ -762,17 +1124,18 @@ def test_a_printed_report(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == (
         "Saver: mine\n\n"
         "  What a saver must do\n"
-        "    ✓ put              17 of 17   put, aput\n"
-        "    – put_writes       not there\n"
-        "    – get_tuple        not asked  get_tuple\n"
-        "    ✗ list             16 of 17   alist\n"
+        "    ✓ put                       17 of 17   put, aput\n"
+        "    – put_writes                not there\n"
+        "    – get_tuple                 not asked  get_tuple\n"
+        "    ✗ list                      16 of 17   alist\n"
         "        list_limit: 1 is …\n"
         "          The rule.\n"
-        "    – delete_thread    not there\n\n"
+        "    – delete_thread             not there\n\n"
         "  What a saver may do\n"
-        "    – delete_for_runs  not there\n"
-        "    – copy_thread      not asked\n"
-        "    – prune            not there\n\n"
+        "    – delete_for_runs           not there\n"
+        "    – copy_thread               not asked\n"
+        "    – prune                     not there\n"
+        "    – get_delta_channel_history not asked\n\n"
         "  Level: BASE, without put_writes, delete_thread, which a saver must have, "
         "not asked about get_tuple\n"
     )
@@ -812,8 +1175,8 @@ def test_which_methods_there_are(tmp_path: Path) -> None:
     both = {name: [name, f"a{name}"] for name in names}
     assert methods(lambda: in_memory(tmp_path)) == both
     assert methods(lambda: in_sqlite(tmp_path)) == {name: [name] for name in names}
-    base = [each.value for each in Capability if each in BASE_CAPABILITIES]
-    assert methods(opened) == {name: [f"a{name}"] if name in base else [] for name in names}
+    there = {*BASE_CAPABILITIES, Capability.GET_DELTA_CHANNEL_HISTORY}
+    assert methods(opened) == {name: [f"a{name}"] if name in there else [] for name in names}
 
 
 def test_progress_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -823,7 +1186,9 @@ def test_progress_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
         report_of(lambda: in_memory(Path()), capabilities={"prune"}, progress=progress)
 
     run(ProgressCallbacks.default())
-    assert capsys.readouterr().out.endswith("  copy_thread: skipped\n  prune: ......\n")
+    assert capsys.readouterr().out.endswith(
+        "  copy_thread: skipped\n  prune: .......\n  get_delta_channel_history: skipped\n"
+    )
     run(ProgressCallbacks.verbose())
     assert "  prune\n    ✓ prune_keeps_the_latest\n" in capsys.readouterr().out
 

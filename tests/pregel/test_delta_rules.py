@@ -466,6 +466,48 @@ def test_the_mode_exit_with_snapshots_of_everything() -> None:
     assert rows(saver) == [("loop", 2, _DeltaSnapshot(["i", "a0", "a1"]), None, [])]
 
 
+@both_savers
+def test_the_mode_exit_with_a_snapshot_of_one_of_two_channels(make: Any) -> None:
+    """DC-13: the first checkpoint is kept for the sake of the other channel. It must be readable
+    too, although the last one needs nothing of the first channel's pieces."""
+    schema: Any = TypedDict(
+        "State",
+        {
+            "log": Annotated[list[Any], DeltaChannel(extend, snapshot_frequency=3)],
+            "other": Annotated[list[Any], DeltaChannel(extend)],
+        },
+    )
+    builder = StateGraph(schema).add_edge(START, "a").add_edge("a", "b")
+    for name in "ab":
+        builder.add_node(name, lambda state, name=name: {"log": [name], "other": [name]})
+    graph = builder.compile(checkpointer=make())
+    graph.invoke({"log": ["i"], "other": ["i"]}, THREAD, interrupt_before=["a"])
+    graph.invoke(None, THREAD, durability="exit")
+
+    assert [(s.values["log"], s.values["other"]) for s in graph.get_state_history(THREAD)] == [
+        (["i", "a", "b"], ["i", "a", "b"]),
+        (["i", "a"], ["i", "a"]),
+        (["i"], ["i"]),
+        ([], []),
+    ]
+
+
+@both_savers
+def test_the_mode_exit_after_a_command_that_started_nothing(make: Any) -> None:
+    """DC-13: what it brought lies beside the checkpoint that the run starts from, and counts once."""
+    graph = counting(make(), state(), until=1)
+    graph.invoke({"log": ["i"], "n": 0}, THREAD)
+    graph.invoke(Command(update={"log": ["one"]}), THREAD)
+    graph.invoke(Command(update={"log": ["two"]}, goto="a"), THREAD, durability="exit")
+
+    assert history(graph) == [
+        ["i", "a0", "one", "two", "a1"],
+        ["i", "a0", "one"],
+        ["i"],
+        [],
+    ]
+
+
 def test_two_runs_at_once_in_the_mode_exit() -> None:
     """DC-13: both start from one checkpoint. Neither reads what the other has written."""
     begun: list[bool] = []
@@ -512,6 +554,34 @@ def test_from_a_plain_reducer_and_back(make: Any) -> None:
     assert result == ["old", "a0", "new", "a0", "two", "a0", "back", "a0"]
     assert rows(saver)[-1][2] == result  # and it is stored whole again
     assert history(plain) == history(delta)
+
+
+@both_savers
+def test_a_channel_that_is_written_for_the_first_time_after_pruning(make: Any) -> None:
+    """DC-10, DC-17: until then nobody needed what was pruned, and nobody does now."""
+    saver = make()
+    graph = counting(saver, state(), until=2)
+    graph.invoke({"n": 2}, THREAD, interrupt_before=["a"])
+    saver.prune(["1"])
+    graph.invoke(None, THREAD)
+    graph.invoke({"log": ["i"], "n": 2}, THREAD)
+
+    assert history(graph) == [["a2", "i", "a2"], ["a2", "i"], ["a2"], ["a2"], []]
+
+
+@both_savers
+def test_a_write_that_never_counted_and_then_another_kind_of_channel(make: Any) -> None:
+    """DC-14: beside an old checkpoint lies what a task wrote to a plain channel, and it was given
+    up. When the channel is a delta channel and gets its first value, that does not come back."""
+    saver = make()
+    wait: Any = {"good": say("good"), "wait": lambda state: {"log": [interrupt("?")]}}
+    parallel(saver, Plain, **wait).invoke({"n": 0}, THREAD)
+    quiet = parallel(saver, Plain, other=lambda state: {})
+    quiet.invoke({"n": 1}, THREAD)
+    graph = parallel(saver, state(), other=say("other"))
+
+    assert graph.invoke({"n": 2}, THREAD)["log"] == ["other"]
+    assert history(graph)[:3] == [["other"], [], []]
 
 
 def test_the_walk_and_the_savers_agree() -> None:

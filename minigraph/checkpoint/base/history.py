@@ -121,28 +121,55 @@ def walk(
     """Collect histories from whatever finds checkpoints by config. Yields the config of the one to
     find next, wants it sent back, and returns the histories.
 
-    Raises `UnreadableError` if a checkpoint on the way is not found: what was written beside it is
-    missing, and to read on would be to invent a value.
+    Raises `UnreadableError` if the checkpoint, or one on the way, is not found, or does not name
+    its parent although it must have one: what was written beside it is missing, and to read on
+    would be to invent a value. And if the way leads in a circle, as it may where somebody has
+    edited the store.
     """
     pieces = Pieces(channels)
     here = (yield config) if channels else None
+    asked, first = get_checkpoint_id(config), here and here.checkpoint["id"]
+    if channels and asked and first != asked:
+        raise broken(None, asked, first, pieces)
+    passed: set[str] = set()
     while here is not None and pieces.missing and here.parent_config is not None:
         wanted = get_checkpoint_id(here.parent_config)
+        passed.add(here.checkpoint["id"])
         parent = yield here.parent_config
-        if parent is None or parent.checkpoint["id"] != wanted:
+        if parent is None or parent.checkpoint["id"] != wanted or wanted in passed:
             raise broken(here.checkpoint["id"], wanted, parent and parent.checkpoint["id"], pieces)
         at_hand = known.get(parent.checkpoint["id"], NOTHING_KNOWN)
         pieces.add({**parent.checkpoint["channel_values"], **at_hand}, parent.pending_writes or ())
         here = parent
+    if here is not None and pieces.missing and here.parent_config is None:
+        counted = counters_of(here.metadata)
+        if any(counted[name][0] for name in pieces.missing & counted.keys()):
+            raise broken(here.checkpoint["id"], None, None, pieces)
     return pieces.histories()
 
 
-def broken(child: str, wanted: str | None, found: str | None, pieces: Pieces) -> UnreadableError:
-    """The error for a way that cannot be followed to its end."""
+def broken(
+    child: str | None, wanted: str | None, found: str | None, pieces: Pieces
+) -> UnreadableError:
+    """The error for a way that cannot be followed to its end.
+
+    Args:
+        child: the checkpoint whose parent is missing; ``None`` for where the way begins.
+        wanted: the parent's id; ``None`` if it is not named.
+        found: the id of what is there instead.
+        pieces: what has been found so far.
+    """
     instead = "nothing is found" if found is None else f"{found!r} is found"
+    if child is None:
+        problem = f"{wanted!r} is asked for, but by that id {instead}"
+    elif wanted is None:
+        problem = f"{child!r} names no parent, although the value has been updated before it"
+    else:
+        instead = "one is found that comes after it" if found == wanted else instead
+        problem = f"{child!r} names {wanted!r} as its parent, but by that id {instead}"
     return UnreadableError(
         f"The value of {sorted(pieces.missing)} is stored in pieces, checkpoint by checkpoint, and "
-        f"a piece is missing: checkpoint {child!r} names {wanted!r} as its parent, but by that "
-        f"id {instead}. Either it was deleted by something that did not know of the pieces, or the "
-        "saver does not find checkpoints by their id; `minigraph.checkpoint.conformance` tells."
+        f"a piece is missing: checkpoint {problem}. Either it was deleted by something that did "
+        "not know of the pieces, or the saver does not find checkpoints by their id; "
+        "`minigraph.checkpoint.conformance` tells."
     )

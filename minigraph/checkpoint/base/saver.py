@@ -238,7 +238,7 @@ class BaseCheckpointSaver(Generic[Version]):
 
         This one fetches one ancestor after the other with `get_tuple`, which is right for every
         saver, and slow for a store that is far away; such a saver writes it anew. Raises
-        `UnreadableError` if an ancestor is not there.
+        `UnreadableError` if the checkpoint that is named, or an ancestor, is not there.
         """
         walking = walk(config, channels, known)
         try:

@@ -5,6 +5,7 @@
     bench           the saver, fixed where the checks can get at it
     saving          checks of put and put_writes
     reading         checks of get_tuple and list
+    gathering       checks of what is stored in pieces
     removing        checks of delete_thread, and of what a saver may offer beside it
     suite           who runs them
 

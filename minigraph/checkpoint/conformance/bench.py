@@ -28,7 +28,7 @@ from uuid import uuid4
 from minigraph.checkpoint.base.id import uuid6_text
 from minigraph.checkpoint.base.records import ChannelVersions, Checkpoint, CheckpointTuple
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
-from minigraph.checkpoint.conformance.capabilities import Capability, is_written
+from minigraph.checkpoint.conformance.capabilities import Capability, is_there, is_written
 from minigraph.types import RunnableConfig
 
 __all__ = ["Bench", "Check", "address", "expect", "id_of", "misshapen"]
@@ -76,8 +76,8 @@ class Bench:
     def is_async(self, method: str) -> bool:
         """Whether it is the async twin of a method that is called here."""
         if self.prefers_sync:
-            return not is_written(self.saver, method)
-        return is_written(self.saver, f"a{method}") or not is_written(self.saver, method)
+            return not is_there(self.saver, method)
+        return is_there(self.saver, f"a{method}") or not is_there(self.saver, method)
 
     async def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """Call a method of the saver, or its async twin."""
@@ -217,23 +217,30 @@ async def misshapen(
         Capability.DELETE_FOR_RUNS: ([nobody],),
         Capability.COPY_THREAD: (nobody, nobody),
         Capability.PRUNE: ([nobody],),
+        Capability.GET_DELTA_CHANNEL_HISTORY: (),
     }
+    by_name = {Capability.GET_DELTA_CHANNEL_HISTORY: {"config": address(nobody), "channels": ["x"]}}
     found: dict[str, str] = {}
     for capability, given in arguments.items():
         for method in (capability.value, f"a{capability.value}"):
             if capability in capabilities and is_written(saver, method):
-                problem = await misfit(saver, method, given)
+                problem = await misfit(saver, method, given, by_name.get(capability, {}))
                 if problem is not None:
                     found[capability.value] = problem
     return found
 
 
-async def misfit(saver: Any, method: str, given: tuple[Any, ...]) -> str | None:
+async def misfit(
+    saver: Any, method: str, given: tuple[Any, ...], by_name: dict[str, Any]
+) -> str | None:
     """What is wrong with the kind of thing that a call of this method gives."""
     is_sync = not method.startswith("a")
     try:
         called = getattr(saver, method)
-        result = await asyncio.to_thread(called, *given) if is_sync else called(*given)
+        if is_sync:
+            result = await asyncio.to_thread(called, *given, **by_name)
+        else:
+            result = called(*given, **by_name)
         if isawaitable(result) and not is_sync and method != "alist":
             await result
     except Exception:

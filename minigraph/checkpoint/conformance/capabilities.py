@@ -1,7 +1,9 @@
-"""What a saver can do: five things that every saver must, and three that it may.
+"""What a saver can do: five things that every saver must, and four that it may.
 
 What a saver says about itself is not asked. A capability is there if the class has written the
-method, instead of inheriting the one of `BaseCheckpointSaver`, which only raises.
+method, instead of inheriting the one of `BaseCheckpointSaver`, which only raises. One method can be
+inherited: the base class finds the history of a channel by `get_tuple`, for every saver that has
+written that.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ __all__ = [
     "Capability",
     "chosen",
     "has_both",
+    "is_there",
     "is_written",
 ]
 
@@ -33,15 +36,27 @@ class Capability(StrEnum):
     DELETE_FOR_RUNS = "delete_for_runs"
     COPY_THREAD = "copy_thread"
     PRUNE = "prune"
+    GET_DELTA_CHANNEL_HISTORY = "get_delta_channel_history"
 
 
 EXTENDED_CAPABILITIES: Final = frozenset(
-    {Capability.DELETE_FOR_RUNS, Capability.COPY_THREAD, Capability.PRUNE}
+    {
+        Capability.DELETE_FOR_RUNS,
+        Capability.COPY_THREAD,
+        Capability.PRUNE,
+        Capability.GET_DELTA_CHANNEL_HISTORY,
+    }
 )
 """What a saver may offer (SV-02)."""
 
 BASE_CAPABILITIES: Final = frozenset(Capability) - EXTENDED_CAPABILITIES
 """What a saver must offer (SV-01)."""
+
+INHERITED: Final = {
+    "get_delta_channel_history": "get_tuple",
+    "aget_delta_channel_history": "aget_tuple",
+}
+"""What the base class can do, and the method of the saver's by which it does so (DC-15)."""
 
 
 def chosen(names: Collection[str], argument: str) -> set[Capability]:
@@ -81,3 +96,15 @@ def is_written(saver: BaseCheckpointSaver[Any], method: str) -> bool:
     False
     """
     return getattr(type(saver), method) is not getattr(BaseCheckpointSaver, method)
+
+
+def is_there(saver: BaseCheckpointSaver[Any], method: str) -> bool:
+    """Whether a method can be called: it is written, or inherited from where it does something.
+
+    >>> from minigraph.checkpoint.memory import InMemorySaver
+    >>> is_there(InMemorySaver(), "prune"), is_there(BaseCheckpointSaver(), "prune")
+    (True, False)
+    """
+    return is_written(saver, method) or (
+        method in INHERITED and is_written(saver, INHERITED[method])
+    )

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from minigraph.checkpoint.base.records import CheckpointTuple
 from minigraph.checkpoint.conformance.bench import Bench, Check, address, expect, id_of
+from minigraph.checkpoint.conformance.gathering import grown, whole
 from minigraph.types import RunnableConfig
 
 __all__ = ["COPY_THREAD", "DELETE_FOR_RUNS", "DELETE_THREAD", "PRUNE"]
@@ -150,6 +151,16 @@ async def delete_for_runs_of_nothing(bench: Bench) -> None:
         expect(f"the thread, after {runs!r}", await contents(bench, thread), before)
 
 
+async def delete_for_runs_keeps_what_values_are_made_of(bench: Bench) -> None:
+    """A checkpoint whose value lies in pieces beside older ones reads as before (SV-63)."""
+    thread = bench.thread()
+    made = await grown(bench, thread)
+    before = [await whole(bench, config) for config in made]
+    await bench.call("delete_for_runs", [f"{thread}-{n}" for n in (1, 3)])
+    for n in (2, 4):
+        expect(f"the value at checkpoint {n}", await whole(bench, made[n]), before[n])
+
+
 # ---------------------------------------------------------------- copy_thread
 
 
@@ -221,6 +232,19 @@ async def copy_thread_replaces_the_same_id(bench: Bench) -> None:
     expect("the copy", without_thread(await contents(bench, target)), expected)
 
 
+async def copy_thread_copies_what_values_are_made_of(bench: Bench) -> None:
+    """At each checkpoint of the copy, a value that lies in pieces is that of the source; also when
+    the source is gone (SV-63)."""
+    source, target = bench.thread(), bench.thread()
+    made = await grown(bench, source)
+    before = [await whole(bench, config) for config in made]
+    await bench.call("copy_thread", source, target)
+    await bench.call("delete_thread", source)
+    for n, config in enumerate(made):
+        found = await whole(bench, address(target, "", id_of(config)))
+        expect(f"the value at checkpoint {n}", found, before[n])
+
+
 async def copy_thread_of_an_unknown_thread(bench: Bench) -> None:
     """There is nothing in the target; an error is allowed (SV-61)."""
     target = bench.thread()
@@ -249,6 +273,16 @@ async def prune_keeps_the_latest_unless_told(bench: Bench) -> None:
     latest = (await bench.ids(address(thread)))[0]
     await bench.call("prune", [thread])
     expect("what is left", await bench.ids(address(thread)), [latest])
+
+
+async def prune_keeps_what_values_are_made_of(bench: Bench) -> None:
+    """The latest checkpoint, whose value lies in pieces beside older ones, reads as before, in each
+    namespace (SV-63)."""
+    thread = bench.thread()
+    made = [(await grown(bench, thread, namespace))[-1] for namespace in ("", "inner")]
+    before = [await whole(bench, config) for config in made]
+    await bench.call("prune", [thread], strategy="keep_latest")
+    expect("the values", [await whole(bench, config) for config in made], before)
 
 
 async def prune_by_deleting(bench: Bench) -> None:
@@ -304,6 +338,7 @@ DELETE_FOR_RUNS: Final[tuple[Check, ...]] = (
     delete_for_runs_removes_one_run,
     delete_for_runs_removes_several_runs,
     delete_for_runs_removes_writes,
+    delete_for_runs_keeps_what_values_are_made_of,
     delete_for_runs_of_nothing,
 )
 """The checks of `delete_for_runs`."""
@@ -315,6 +350,7 @@ COPY_THREAD: Final[tuple[Check, ...]] = (
     copy_thread_makes_a_thread_of_its_own,
     copy_thread_leaves_what_the_target_had,
     copy_thread_replaces_the_same_id,
+    copy_thread_copies_what_values_are_made_of,
     copy_thread_of_an_unknown_thread,
 )
 """The checks of `copy_thread`."""
@@ -322,6 +358,7 @@ COPY_THREAD: Final[tuple[Check, ...]] = (
 PRUNE: Final[tuple[Check, ...]] = (
     prune_keeps_the_latest,
     prune_keeps_the_latest_unless_told,
+    prune_keeps_what_values_are_made_of,
     prune_by_deleting,
     prune_several_threads,
     prune_of_nothing,

@@ -1,6 +1,6 @@
 """What came out: one result for each capability, and what they come to together.
 
-level           the five that must be          the three that may be
+level           the five that must be          the four that may be
 FULL            none failed                    none failed
 BASE+PARTIAL    all are there, and passed      some failed
 BASE            some passed, not all           whatever, but something failed
@@ -111,7 +111,7 @@ class CapabilityReport:
                     names = self.methods.get(capability.value)
                     if names is not None:
                         count = f"{count:<10} {', '.join(names)}" if names else "not there"
-                    print(f"    {mark} {capability.value:<16} {count}")
+                    print(f"    {mark} {capability.value:<25} {count}")
                     for failure in result.failures:
                         print("        " + failure.replace("\n", "\n          "))
         print(f"\n  Level: {self.conformance_level()}{self._reservations()}")

@@ -26,8 +26,9 @@ from minigraph.checkpoint.conformance.capabilities import (
     Capability,
     chosen,
     has_both,
-    is_written,
+    is_there,
 )
+from minigraph.checkpoint.conformance.gathering import GET_DELTA_CHANNEL_HISTORY
 from minigraph.checkpoint.conformance.reading import GET_TUPLE, LIST
 from minigraph.checkpoint.conformance.removing import (
     COPY_THREAD,
@@ -53,6 +54,7 @@ CHECKS: Final[dict[Capability, tuple[Check, ...]]] = {
     Capability.DELETE_FOR_RUNS: DELETE_FOR_RUNS,
     Capability.COPY_THREAD: COPY_THREAD,
     Capability.PRUNE: PRUNE,
+    Capability.GET_DELTA_CHANNEL_HISTORY: GET_DELTA_CHANNEL_HISTORY,
 }
 """All checks there are."""
 
@@ -134,7 +136,7 @@ def checkpointer_test(
     ...     yield InMemorySaver()
     >>> report = asyncio.run(validate(memory, capabilities={"prune"}))
     >>> report.results["prune"].tests_passed, report.results["prune"].failures
-    (6, [])
+    (7, [])
     """
     if not isinstance(name, str):
         raise TypeError(
@@ -199,7 +201,7 @@ async def validate(
                 benches, second = [Bench(saver)], Bench(saver, prefers_sync=True)
                 if has_both(saver) and (wrong or await second.is_offered()):
                     benches.append(second)
-                methods = [each for each in (name, f"a{name}") if is_written(saver, each)]
+                methods = [each for each in (name, f"a{name}") if is_there(saver, each)]
                 if len(methods) == 2 and len(benches) == 1:
                     methods = methods[1:]  # the sync one only says that there is none
                 report.methods[name] = methods

@@ -490,48 +490,65 @@ class InMemorySaver(BaseCheckpointSaver[str]):
         configurable = config["configurable"]
         thread_id = str(configurable["thread_id"])
         namespace = configurable.get("checkpoint_ns", "")
-        rows = self._rows(thread_id, namespace)
+        asked, pieces = get_checkpoint_id(config), Pieces(channels)
         with self._lock:
-            here = get_checkpoint_id(config) or next(newest_first(rows), "")
-        row, pieces = rows.get(here), Pieces(channels)
-        while row is not None and pieces.missing and (parent := row[2]):
-            row = rows.get(parent)
-            if row is None:
-                raise broken(here, parent, None, pieces)
+            rows = self._rows(thread_id, namespace)
+            here = asked or next(newest_first(rows), "")
+            row = rows.get(here)
+        if row is None and asked and channels:
+            raise broken(None, asked, None, pieces)
+        passed = {here}
+        parent = row[2] if row is not None else None
+        while parent and pieces.missing:
+            at_hand = known.get(parent, NOTHING)
+            found = self._pieces((thread_id, namespace, parent), pieces.missing, at_hand)
+            if found is None or parent in passed:
+                raise broken(here, parent, found and parent, pieces)
             here = parent
-            at_hand = known.get(here, NOTHING)
-            wanted = pieces.missing
-            pieces.add(*self._pieces(thread_id, namespace, here, row, wanted, at_hand))
+            passed.add(here)
+            parent, values, writes = found
+            pieces.add(values, writes)
         return pieces.histories()
 
     def _pieces(
-        self,
-        thread_id: str,
-        namespace: str,
-        checkpoint_id: str,
-        row: Row,
-        channels: set[str],
-        known: Mapping[str, Any],
-    ) -> tuple[dict[str, Any], Sequence[PendingWrite]]:
-        """The values and the writes of these channels at one checkpoint; some values are known."""
+        self, place: WritesKey, channels: set[str], known: Mapping[str, Any]
+    ) -> tuple[str | None, dict[str, Any], Sequence[PendingWrite]] | None:
+        """The parent of a checkpoint, and the values and writes of these channels there. Some
+        values are known. ``None`` if it is not there."""
+        thread_id, namespace, checkpoint_id = place
         loads = self.serde.loads_typed
+        kind, name = "checkpoint", checkpoint_id
         try:
-            values = {**known}
-            versions = {} if channels <= known.keys() else loads(row[0])["channel_versions"]
-            writes = []
-            with self._lock:
-                stored = [*self.writes.get((thread_id, namespace, checkpoint_id), NOTHING).items()]
+            row = self._rows(thread_id, namespace).get(checkpoint_id)
+            while row is not None:
+                versions = {} if channels <= known.keys() else loads(row[0])["channel_versions"]
+                with self._lock:
+                    now = self._rows(thread_id, namespace).get(checkpoint_id)
+                    if now is not row:  # as in _read
+                        row = now
+                        continue
+                    stored = [*self.writes.get(place, NOTHING).items()]
+                    blobs = {
+                        name: self.blobs.get((thread_id, namespace, name, versions[name]), EMPTY)
+                        for name in channels & versions.keys()
+                    }
+                break
+            else:
+                return None
             stored = [(place, write) for place, write in stored if write[1] in channels]
+            kind = "a write to"
+            writes: list[PendingWrite] = []
             for _, (task_id, name, typed, _) in sorted(stored, key=_in_order):
                 writes.append((task_id, name, loads(typed)))
-            for name in (channels - known.keys()) & versions.keys():
-                typed = self.blobs.get((thread_id, namespace, name, versions[name]), EMPTY)
-                if typed[0] != "empty":
+            kind = "channel"
+            values = {**known}
+            for name, typed in blobs.items():
+                if name not in known and typed[0] != "empty":
                     values[name] = loads(typed)
         except Exception as error:
-            _add_note(error, "reading", "checkpoint", checkpoint_id, thread_id)
+            _add_note(error, "reading", kind, name, thread_id)
             raise
-        return values, writes
+        return row[2], values, writes
 
     # ------------------------------------- the async twins: nothing here ever waits
 

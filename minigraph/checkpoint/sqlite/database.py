@@ -10,7 +10,8 @@ anybody ever seeing ``database is locked``:
     short transactions  none is left open while a caller does something else, so no reader of
                         a long list is in anybody's way
 
-In this process there is one connection, and a lock that is held for one transaction.
+In this process there is one connection, and a lock that is held for one transaction. A saver and a
+store may have one connection each, or share one, and its lock.
 
 A commit is safe when it returns: SQLite has then asked the disk to keep it
 (``synchronous=FULL``). That is most of what a small checkpoint costs.
@@ -23,7 +24,7 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
@@ -37,6 +38,10 @@ PATIENCE: Final = 60.0
 
 PYTHONS_PATIENCE: Final = 5000
 """Milliseconds that Python waits unless it is told otherwise."""
+
+LOCKS: Final = weakref.WeakValueDictionary[int, Any]()
+"""By the id of a connection, the lock of all who share it: a saver and a store may. Whoever has the
+lock keeps the connection, so no other one can have that id meanwhile."""
 
 READ: Final = "BEGIN"
 WRITE: Final = "BEGIN IMMEDIATE"
@@ -83,6 +88,7 @@ class Database:
         conn: the connection. It may also be the caller's own, with other settings; those that
             concern others are left as they are. One that only the thread that opened it may
             use is not used, but another one to the same file.
+        is_ready, make_ready: look whether the tables are there, and make them; see `schema`.
 
     Attributes:
         conn: the connection that is used.
@@ -90,13 +96,20 @@ class Database:
         is_setup: whether the tables have been seen to.
     """
 
-    def __init__(self, conn: sqlite3.Connection) -> None:
+    def __init__(
+        self,
+        conn: sqlite3.Connection,
+        *,
+        is_ready: Callable[[sqlite3.Cursor], bool] = is_ready,
+        make_ready: Callable[[sqlite3.Cursor], None] = make_ready,
+    ) -> None:
         if not isinstance(conn, sqlite3.Connection):
             raise TypeError(
-                f"A saver on SQLite needs a sqlite3.Connection, not {conn!r}. "
-                f"SqliteSaver.from_conn_string(path) opens one."
+                f"A database on SQLite needs a sqlite3.Connection, not {conn!r}. "
+                "from_conn_string(path) opens one."
             )
-        self.lock = threading.Lock()
+        self.is_ready = is_ready
+        self.make_ready = make_ready
         self.is_setup = False
         try:
             with plain_cursor(conn) as cursor:
@@ -109,6 +122,7 @@ class Database:
         except sqlite3.Error as error:
             raise explained(error, "") from error
         self.conn = conn
+        self.lock = LOCKS.setdefault(id(conn), threading.Lock())
 
     @contextmanager
     def transaction(self, begin: str = READ) -> Iterator[sqlite3.Cursor]:
@@ -165,7 +179,7 @@ class Database:
         self.is_setup = True
 
     def _prepare(self, cursor: sqlite3.Cursor) -> None:
-        ready = is_ready(cursor)
+        ready = self.is_ready(cursor)
         (mode,) = cursor.execute("PRAGMA journal_mode").fetchone()
         if ready and mode in ("wal", "memory"):
             return
@@ -180,7 +194,7 @@ class Database:
         if not ready:
             cursor.execute(WRITE)
             try:
-                make_ready(cursor)
+                self.make_ready(cursor)
                 cursor.execute("COMMIT")
             except BaseException:
                 if self.conn.in_transaction:
@@ -239,7 +253,7 @@ def explained(error: sqlite3.Error, file: str) -> sqlite3.Error:
     """The same error, with the file in it and what to do about it.
 
     >>> explained(sqlite3.ProgrammingError("Cannot operate on a closed database."), "a.db")
-    ProgrammingError("SQLite database 'a.db': Cannot operate on a closed database. Use a saver \
+    ProgrammingError("SQLite database 'a.db': Cannot operate on a closed database. Use it \
 inside of its with-block.")
     """
     code: int = getattr(error, "sqlite_errorcode", 0)
@@ -248,7 +262,7 @@ inside of its with-block.")
     remedy = next((REMEDIES[kind] for kind in REMEDIES if name.startswith(kind)), "")
     if isinstance(error, sqlite3.ProgrammingError):
         if "closed" in text:
-            remedy = "Use a saver inside of its with-block."
+            remedy = "Use it inside of its with-block."
         elif "same thread" in text:
             remedy = "Open it with sqlite3.connect(path, check_same_thread=False): a graph "
             remedy += "stores its checkpoints from several threads."

@@ -27,7 +27,7 @@ from minigraph.checkpoint.base.history import (
 )
 from minigraph.checkpoint.base.records import PendingWrite
 from minigraph.checkpoint.serde.base import SerializerProtocol
-from minigraph.checkpoint.sqlite.database import AS_STORED, rows_of
+from minigraph.checkpoint.sqlite.database import AS_STORED, plain_cursor, rows_of
 from minigraph.checkpoint.sqlite.rows import Place, read_metadata, read_record
 from minigraph.errors import add_note
 
@@ -82,9 +82,10 @@ def delta_history(
             value = serde.loads_typed((tag, content))
         except Exception as error:
             add_note(
-                error, f"While reading a write of task {task_id!r} to {channel!r}, which is on"
+                error,
+                f"This happened while reading a write to {channel!r} of task {task_id!r}, on the "
+                f"way to checkpoint {tuple(place)!r}" + (f" in {file!r}." if file else "."),
             )
-            add_note(error, f"the way to checkpoint {tuple(place)!r} in {file!r}.")
             raise
         writes.setdefault(depth, []).append((task_id, channel, value))
     pieces = Pieces(channels)
@@ -105,15 +106,18 @@ def seeds_on(
     """The values that the ancestors of a checkpoint hold, newest first, as far back as needed."""
     values: list[dict[str, Any]] = []
     pieces = Pieces(channels)
-    cursor.connection.text_factory = AS_STORED
-    try:
-        ancestors = cursor.connection.execute(WAY, {**way, "most": -1})
-        here, parent, _ = next(ancestors, (place.checkpoint_id, None, None))
+    with plain_cursor(cursor.connection) as ancestors:
+        cursor.connection.text_factory = AS_STORED
+        ancestors.execute(WAY, {**way, "most": -1})
+        found = next(ancestors, None)
+        if found is None:
+            raise broken(None, place.checkpoint_id, None, pieces)
+        here, parent, _ = found
         passed = {here}
-        while parent is not None and pieces.missing:
+        while parent and pieces.missing:
             found = next(ancestors, None)
             if found is None or found[0] in passed:
-                raise broken(here, parent, None, pieces)
+                raise broken(here, parent, found and found[0], pieces)
             here, parent, metadata = found
             passed.add(here)
             at = Place(place.thread_id, place.namespace, here)
@@ -126,6 +130,4 @@ def seeds_on(
                     held = {**checkpoint["channel_values"], **held}
             pieces.add(held, ())
             values.append({name: held[name] for name in channels if name in held})
-    finally:
-        cursor.connection.text_factory = str
     return values

@@ -16,7 +16,13 @@ from itertools import islice
 from typing import Any, Final, NoReturn, Self, TypeAlias
 
 from minigraph.checkpoint.base.ancestors import still_needed
-from minigraph.checkpoint.base.history import COUNTERS, NOTHING_KNOWN, DeltaChannelHistory, Values
+from minigraph.checkpoint.base.history import (
+    COUNTERS,
+    NOTHING_KNOWN,
+    DeltaChannelHistory,
+    Pieces,
+    Values,
+)
 from minigraph.checkpoint.base.id import next_text_version
 from minigraph.checkpoint.base.records import (
     ChannelVersions,
@@ -340,8 +346,11 @@ class SqliteSaver(BaseCheckpointSaver[str]):
             return {}
         with self.cursor(transaction=False) as cursor:
             id = get_checkpoint_id(config)
-            if id is None:
-                ((id,),) = rows_of(cursor, LATEST_ID, (thread_id, namespace)) or [("",)]
+            if not id:
+                latest = rows_of(cursor, LATEST_ID, (thread_id, namespace))
+                if not latest:
+                    return Pieces(channels).histories()
+                id = latest[0][0]
             place = Place(thread_id, namespace, id)
             return delta_history(cursor, place, channels, self.serde, self.database.file, known)
 

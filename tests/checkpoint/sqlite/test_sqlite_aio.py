@@ -262,7 +262,7 @@ def test_use_after_closing(call: Callable[[AsyncSqliteSaver], Any], tmp_path: Pa
     told = asyncio.run(main())
     assert told == (
         f"SQLite database {path!r}: Cannot operate on a closed database. "
-        "Use a saver inside of its with-block."
+        "Use it inside of its with-block."
     )
     with SqliteSaver.from_conn_string(path) as saver:
         pass

@@ -68,7 +68,7 @@ def test_a_connection_is_closed_with_its_block(path: str) -> None:
     """SV-31: and the error of whoever uses it later says so."""
     with SqliteSaver.from_conn_string(path) as saver:
         put(saver)
-    with pytest.raises(sqlite3.ProgrammingError, match=r"closed database\. Use a saver inside"):
+    with pytest.raises(sqlite3.ProgrammingError, match=r"closed database\. Use it inside"):
         saver.get(at())
     with pytest.raises(sqlite3.ProgrammingError):
         saver.conn.cursor()
