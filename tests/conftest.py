@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -138,3 +139,25 @@ def ctrl_c() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def without_langchain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a program that has not imported langchain-core, where messages are dicts."""
+    monkeypatch.delitem(sys.modules, "langchain_core.messages", raising=False)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """An example in a docstring is such a program, whatever other tests have imported."""
+    for item in items:
+        if isinstance(item, pytest.DoctestItem):
+            item.runtest = alone(item.runtest)  # type: ignore[method-assign]
+
+
+def alone(run: Callable[[], None]) -> Callable[[], None]:
+    def runtest() -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.delitem(sys.modules, "langchain_core.messages", raising=False)
+            run()
+
+    return runtest

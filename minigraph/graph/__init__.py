@@ -6,8 +6,16 @@ from minigraph.constants import END, START
 from minigraph.doors import lazy_door
 
 if TYPE_CHECKING:
+    from minigraph.graph.message import MessagesState, add_messages
     from minigraph.graph.state import StateGraph
 
-__all__ = ["END", "START", "StateGraph"]
+__all__ = ["END", "START", "MessagesState", "StateGraph", "add_messages"]
 
-__getattr__ = lazy_door(__name__, {"StateGraph": "minigraph.graph.state"})
+__getattr__ = lazy_door(
+    __name__,
+    {
+        "MessagesState": "minigraph.graph.message",
+        "StateGraph": "minigraph.graph.state",
+        "add_messages": "minigraph.graph.message",
+    },
+)

@@ -53,6 +53,7 @@ from zoneinfo import ZoneInfo
 
 from minigraph import types
 from minigraph.checkpoint.serde.types import _DeltaSnapshot
+from minigraph.policies import TimeoutPolicy
 
 __all__ = [
     "EXT_CONSTRUCTOR_KW_ARGS",
@@ -64,6 +65,7 @@ __all__ = [
     "EXT_PYDANTIC_V2",
     "ROWS",
     "SAFE",
+    "SAFE_MODELS",
     "Apart",
     "Parts",
     "address_of",
@@ -281,9 +283,10 @@ for _path in (
 _row(
     types.Send,
     EXT_CONSTRUCTOR_POS_ARGS,
-    lambda value: [value.node, value.arg],
+    lambda value: [value.node, value.arg, *((value.timeout,) if value.timeout else ())],
     module=THEIR_MODULE,
 )
+_row(TimeoutPolicy, EXT_CONSTRUCTOR_KW_ARGS, dataclasses.asdict, module=THEIR_MODULE)
 for _record in (
     types.Command,
     types.Interrupt,
@@ -295,6 +298,27 @@ for _record in (
 ):
     SAFE[THEIR_MODULE, _record.__name__] = SAFE[OUR_MODULE, _record.__name__] = _record
 
+
+SAFE_MODELS: Final = frozenset(
+    {
+        ("langchain_core.documents.base", "Document"),
+        ("langchain_core.messages.modifier", "RemoveMessage"),
+        *(
+            (f"langchain_core.messages.{module}", f"{name}Message{chunk}")
+            for module, name in (
+                ("ai", "AI"),
+                ("chat", "Chat"),
+                ("function", "Function"),
+                ("human", "Human"),
+                ("system", "System"),
+                ("tool", "Tool"),
+            )
+            for chunk in ("", "Chunk")
+        ),
+    }
+)
+"""Pydantic models that need no permission either. They are langchain-core's, and it is imported
+only when stored data names one of them (SD-24)."""
 
 ROWS[_DeltaSnapshot] = lambda value: (EXT_DELTA_SNAPSHOT, value.value)
 

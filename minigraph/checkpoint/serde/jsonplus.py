@@ -37,6 +37,7 @@ from minigraph.checkpoint.serde.extensions import (
     EXT_NUMPY_ARRAY,
     EXT_PYDANTIC_V2,
     SAFE,
+    SAFE_MODELS,
     address_of,
     array_together,
     find_class,
@@ -95,8 +96,8 @@ class JsonPlusSerializer:
             (SD-22, SD-23).
 
     Always allowed: dates, times and time zones, UUID, Decimal, the containers and paths of
-    the standard library, IP addresses, patterns, arrays of numpy's, and the records of
-    `minigraph.types` (SD-24).
+    the standard library, IP addresses, patterns, arrays of numpy's, the records of
+    `minigraph.types`, and the messages of langchain-core (SD-24).
 
     >>> serializer = JsonPlusSerializer()
     >>> serializer.dumps_typed({"x": 1})
@@ -188,7 +189,7 @@ class JsonPlusSerializer:
     def _permit(self, cls: type) -> None:
         """Asked before a class is stored for the first time."""
         address = address_of(cls)
-        if self._allows_all or address in SAFE or is_array(cls):
+        if self._allows_all or address in SAFE or address in SAFE_MODELS or is_array(cls):
             return
         if self._listed is not None and address not in self._listed:
             module, name = address
@@ -279,7 +280,7 @@ class JsonPlusSerializer:
             make = _MAKERS[code](safe)
         elif code not in _MAKERS and code != EXT_PYDANTIC_V2:
             raise UnreadableError(f"This version cannot read values of extension code {code}.")
-        elif not self._allows_all and address not in self._vouched:
+        elif not (self._allows_all or address in SAFE_MODELS or address in self._vouched):
             raise InvalidModuleError(
                 f"Stored data names the type `{module}.{name}`, which is not on the list of types "
                 f"that may be built. If you know it and trust those who write to the store, name "
@@ -289,10 +290,10 @@ class JsonPlusSerializer:
             )
         else:
             cls = self._vouched.get(address)
-            if cls is None:
-                return _maker_of_class(code, find_class(module, name))
-            make = _maker_of_class(code, cls)
-            if code == EXT_CONSTRUCTOR_KW_ARGS:
+            make = _maker_of_class(code, cls or find_class(module, name))
+            if cls is None and address not in SAFE_MODELS:
+                return make
+            if cls is not None and code == EXT_CONSTRUCTOR_KW_ARGS:
                 self._quick[name] = module, make
         self._makers[code, module, name] = make
         return make
