@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from minigraph.context import running_task
 from minigraph.types import RunnableConfig, StreamWriter
 
-__all__ = ["RunnableConfig", "get_config", "get_stream_writer"]
+if TYPE_CHECKING:
+    from minigraph.store.base import BaseStore
+
+__all__ = ["RunnableConfig", "get_config", "get_store", "get_stream_writer"]
 
 EXAMPLE: Final = '{"configurable": {"thread_id": "1"}}'
 
@@ -49,6 +52,22 @@ def get_config() -> RunnableConfig:
     if task is None:
         raise RuntimeError("get_config() was called outside of a node: no task is running here.")
     return task.config
+
+
+def get_store() -> BaseStore:
+    """The store of the run; None if the graph was compiled without one (LM-08, MR-07).
+
+    Raises `RuntimeError` outside of a node.
+
+    >>> get_store()
+    Traceback (most recent call last):
+    RuntimeError: get_store() was called outside of a node: no task is running here.
+    """
+    task = running_task.get()
+    if task is None:
+        raise RuntimeError("get_store() was called outside of a node: no task is running here.")
+    store: BaseStore = task.store
+    return store
 
 
 def get_stream_writer() -> StreamWriter:

@@ -1,0 +1,1 @@
+"""What a graph remembers beyond its threads. Read `base`, then `memory`, then `sqlite`."""
