@@ -29,6 +29,7 @@ from minigraph.checkpoint.serde.allowlist import classes_in
 from minigraph.constants import END, ROOT, START, TAG_HIDDEN
 from minigraph.doors import lazy_door
 from minigraph.errors import InvalidUpdateError, add_note
+from minigraph.failures import takes_error
 from minigraph.graph.branch import (
     BranchSpec,
     branch_channel,
@@ -37,6 +38,7 @@ from minigraph.graph.branch import (
 )
 from minigraph.graph.declaration import Declaration, NodeSpec
 from minigraph.graph.schema import (
+    annotations_of,
     channels_of,
     check_values,
     command_updates,
@@ -50,6 +52,8 @@ from minigraph.graph.schema import (
     updates_of,
     validates,
 )
+from minigraph.policies import Policies, together
+from minigraph.pregel.handlers import DEFAULT_HANDLER, HANDLER_PREFIX, Handler
 from minigraph.pregel.inner import inner_graph
 from minigraph.pregel.interrupts import Breakpoints
 from minigraph.pregel.io import Updates
@@ -61,13 +65,16 @@ from minigraph.pregel.selection import Selection
 from minigraph.types import Command, RunnableConfig
 
 if TYPE_CHECKING:
+    from minigraph.cache.base import BaseCache
     from minigraph.graph.state import StateGraph
     from minigraph.pregel.drawing import Drawing
+    from minigraph.store.base import BaseStore
 
 on_demand = lazy_door(__name__, {"drawing_of": "minigraph.graph.draw"})
 """A run needs no drawing, so it does not wait for one to be imported."""
 
 Channels = dict[str, BaseChannel[Any, Any, Any]]
+Preparations = Mapping[str, Callable[[Any], Any]]
 
 
 class CompiledStateGraph(Pregel):
@@ -82,6 +89,8 @@ class CompiledStateGraph(Pregel):
         checkpointer: BaseCheckpointSaver[Any] | bool | None,
         interrupt_before: Breakpoints,
         interrupt_after: Breakpoints,
+        store: BaseStore | None,
+        cache: BaseCache[Any] | None,
         name: str,
     ) -> None:
         self.builder = builder
@@ -90,6 +99,7 @@ class CompiledStateGraph(Pregel):
         shown = list(declared.channels)
         nodes = nodes_of(declared)
         self.classes = classes
+        self.managed = declared.managed
         self.make_values = maker_of(declared.output_schema)
         self.make_state = maker_of(declared.state_schema)
         super().__init__(
@@ -105,6 +115,8 @@ class CompiledStateGraph(Pregel):
             check_input=input_check(declared, nodes),
             updates_of=updates_from_outside(declared),
             context_schema=declared.context_schema,
+            store=store,
+            cache=cache,
             name=name,
         )
 
@@ -175,12 +187,13 @@ def nodes_of(declared: Declaration) -> dict[str, PregelNode]:
             edges[start].append((channel, start))
 
     reading = Reading()
+    preparations = preparations_of(declared.channels)
     nodes = {
         START: PregelNode(
             name=START,
             triggers=(START,),
             channels=Selection(START),
-            writers=(updating(START, frozenset(channels_of(declared.input_schema))),),
+            writers=(updating(START, frozenset(channels_of(declared.input_schema)), preparations),),
             edges=tuple(edges[START]),
             routes=routes_of(declared, START, reading),
             tags=(TAG_HIDDEN,),
@@ -197,10 +210,51 @@ def nodes_of(declared: Declaration) -> dict[str, PregelNode]:
             channels=selection,
             mapper=mapper,
             bound=spec.function,
-            writers=(updating(name, keys),),
+            writers=(updating(name, keys, preparations),),
             edges=tuple(edges[name]),
             routes=routes_of(declared, name, reading),
             metadata=spec.metadata,
+            policies=policies_of(declared, name),
+        )
+    return nodes | handlers_of(declared, keys, preparations)
+
+
+def policies_of(declared: Declaration, name: str) -> Policies | None:
+    """What is to be done when a node fails, takes long or repeats; and who takes over (ER-33)."""
+    spec = declared.nodes[name]
+    policies, handler = spec.policies, handler_name(declared, name)
+    if declared.default_policies is not None:
+        policies = together(policies, declared.default_policies)
+    return (policies or Policies())._replace(handler=handler) if handler else policies
+
+
+def handler_name(declared: Declaration, name: str) -> str | None:
+    """The node that takes over when this one has failed."""
+    if declared.nodes[name].error_handler is not None:
+        return HANDLER_PREFIX + name
+    return None if declared.default_handler is None else DEFAULT_HANDLER
+
+
+def handlers_of(
+    declared: Declaration, keys: frozenset[str], preparations: Preparations
+) -> dict[str, PregelNode]:
+    """The nodes that take over. Only a failure starts them, and no edge leads on from them."""
+    handlers = {HANDLER_PREFIX + name: spec.error_handler for name, spec in declared.nodes.items()}
+    handlers[DEFAULT_HANDLER] = declared.default_handler
+    default = declared.default_policies
+    nodes = {}
+    for name, handler in handlers.items():
+        if handler is None:
+            continue
+        if name in declared.nodes:
+            raise ValueError(f"{name!r} is the name of an error handler. Rename the node.")
+        nodes[name] = PregelNode(
+            name=name,
+            triggers=(),
+            channels=Selection(()),
+            bound=Handler(handler, name, takes_error(annotations_of(handler))),
+            writers=(updating(name, keys, preparations),),
+            policies=default and Policies(retry=default.retry, timeout=default.timeout),
         )
     return nodes
 
@@ -216,7 +270,7 @@ def input_check(declared: Declaration, nodes: Mapping[str, PregelNode]) -> Input
     schema = declared.input_schema
     if not is_keyed(schema):
         return None
-    keys = frozenset(fields_of(schema))
+    keys = frozenset(fields_of(schema)).intersection(declared.channels)
     # What a reducer makes of a write is known when it is asked; and it must be asked once only.
     single = frozenset(name for name in keys if type(declared.channels[name]) is LastValue)
     judge = schema if validates(schema) else None
@@ -260,8 +314,9 @@ def input_check(declared: Declaration, nodes: Mapping[str, PregelNode]) -> Input
 
 def updates_from_outside(declared: Declaration) -> Updates:
     """What the update of a `Command` means that comes as an input (CS-10)."""
+    preparations = preparations_of(declared.channels)
     if ROOT in declared.channels:
-        return root_updates_of
+        return preparing(root_updates_of, preparations)
 
     def updates(update: Any) -> list[Write]:
         writes = command_updates(Command(update=update))
@@ -272,7 +327,7 @@ def updates_from_outside(declared: Declaration) -> Updates:
             )
         return writes
 
-    return updates
+    return preparing(updates, preparations)
 
 
 class Reading:
@@ -315,7 +370,7 @@ def choosing(branch: BranchSpec, source: str, nodes: Iterable[str]) -> Writer:
     return writer
 
 
-def updating(node: str, keys: frozenset[str]) -> Writer:
+def updating(node: str, keys: frozenset[str], preparations: Preparations) -> Updates:
     """The writer that turns a node's result into its state update and its gotos."""
     keyed = keys != {ROOT}
 
@@ -325,4 +380,32 @@ def updating(node: str, keys: frozenset[str]) -> Writer:
         routes = command_routes(result)  # first: what is meant for another graph is no update here
         return (updates_of(node, keys, result) if keyed else root_updates_of(result)) + routes
 
-    return writer
+    return preparing(writer, preparations)
+
+
+def preparations_of(channels: Mapping[str, BaseChannel[Any, Any, Any]]) -> Preparations:
+    """Channel → what is to be made of a write to it before it is stored, if anything is (SG-82).
+
+    A reducer says so by an attribute, ``prepare_write``. It is for what must be decided once,
+    such as the ids of messages; a reducer may be asked several times for one write.
+    """
+    found = {}
+    for name, channel in channels.items():
+        reducer = getattr(channel, "operator", None) or getattr(channel, "reducer", None)
+        if (prepare := getattr(reducer, "prepare_write", None)) is not None:
+            found[name] = prepare
+    return found
+
+
+def preparing(writer: Updates, preparations: Preparations) -> Updates:
+    """The same writer, but some of its writes are prepared first."""
+    if not preparations:
+        return writer
+
+    def prepared(result: Any) -> list[Write]:
+        return [
+            (name, preparations[name](value) if name in preparations else value)
+            for name, value in writer(result)
+        ]
+
+    return prepared

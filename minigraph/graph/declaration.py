@@ -7,13 +7,17 @@ declared need not know how it runs, and the other way around.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minigraph.channels.base import BaseChannel
 from minigraph.graph.branch import BranchSpec
+from minigraph.managed import Managed
 from minigraph.pregel.node import UserFunction
+
+if TYPE_CHECKING:
+    from minigraph.policies import Policies
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,8 @@ class NodeSpec:
         metadata: for its config.
         destinations: the nodes that it says it may go to: name → label, which may be empty. They
             are for checks and drawings, and do not bind it (CS-06).
+        policies: what was said of failures, time limits and caches.
+        error_handler: what takes over when it has failed.
     """
 
     function: UserFunction
@@ -34,6 +40,8 @@ class NodeSpec:
     defer: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
     destinations: Mapping[str, str] = field(default_factory=dict)
+    policies: Policies | None = None
+    error_handler: Callable[..., Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +58,6 @@ class Declaration:
     output_schema: Any
     context_schema: Any | None = None
     schemas: Sequence[Any] = ()
+    managed: Mapping[str, Managed] = field(default_factory=dict)
+    default_policies: Policies | None = None
+    default_handler: Callable[..., Any] | None = None

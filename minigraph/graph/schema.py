@@ -40,6 +40,7 @@ from minigraph.channels.binop import BinaryOperatorAggregate
 from minigraph.channels.last_value import LastValue
 from minigraph.constants import BRANCH_PREFIX, JOIN_PREFIX, RESERVED, ROOT, START
 from minigraph.errors import ErrorCode, InvalidUpdateError, message_with_code
+from minigraph.managed import Managed
 from minigraph.pregel.node import Write
 from minigraph.types import Command, Send
 
@@ -130,13 +131,25 @@ def channels_of(schema: Any) -> dict[str, BaseChannel[Any, Any, Any]]:
 
     Raises `ValueError` for a reserved name and for a reducer that does not take two arguments.
     """
-    fields = fields_of(schema) if is_keyed(schema) else {ROOT: schema}
+    fields = dict(fields_of(schema)) if is_keyed(schema) else {ROOT: schema}
+    for name in managed_of(schema):
+        del fields[name]
     for name in fields:
         if name in RESERVED or name == START or name.startswith((BRANCH_PREFIX, JOIN_PREFIX)):
             raise ValueError(
                 f"Channel name {name!r} is reserved: rename this key of {name_of(schema)}."
             )
     return {name: channel_for(name, annotation) for name, annotation in fields.items()}
+
+
+def managed_of(schema: Any) -> dict[str, Managed]:
+    """The keys of a schema that are no channels, see `minigraph.managed` (MR-01)."""
+    return {
+        name: extra
+        for name, annotation in fields_of(schema).items()
+        for extra in take_apart(annotation)[1]
+        if isinstance(extra, Managed)
+    }
 
 
 def channel_for(name: str, annotation: Any) -> BaseChannel[Any, Any, Any]:

@@ -30,15 +30,22 @@ from minigraph.graph.schema import (
     channels_of,
     fields_of,
     is_keyed,
+    managed_of,
     name_of,
     parameter_schema,
 )
+from minigraph.managed import Managed
 from minigraph.pregel.node import GIVEN, Graph, UserFunction, function_name
 from minigraph.types import All, Command
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from minigraph.cache.base import BaseCache
     from minigraph.checkpoint.base.saver import BaseCheckpointSaver
     from minigraph.graph.compile import CompiledStateGraph
+    from minigraph.policies import CachePolicy, Policies, RetryPolicy, TimeoutPolicy
+    from minigraph.store.base import BaseStore
 
 __all__ = ["CompiledStateGraph", "StateGraph"]
 
@@ -47,6 +54,8 @@ on_demand = lazy_door(
     {
         "CompiledStateGraph": "minigraph.graph.compile",
         "compiled": "minigraph.graph.compile",
+        "policies_of": "minigraph.policies",
+        "takes_error": "minigraph.failures",
     },
 )
 __getattr__ = on_demand
@@ -96,8 +105,16 @@ class StateGraph:
         self.waiting_edges: dict[tuple[tuple[str, ...], str], None] = {}
         self.branches: dict[str, dict[str, BranchSpec]] = {}
         self.channels: dict[str, BaseChannel[Any, Any, Any]] = {}
+        self.managed: dict[str, Managed] = {}
+        self.default_policies: Policies | None = None
+        self.default_handler: Callable[..., Any] | None = None
         self.schemas: list[Any] = []
         for schema in (self.state_schema, self.input_schema, self.output_schema):
+            if schema is not self.state_schema and (managed := managed_of(schema)):
+                raise ValueError(
+                    f"{name_of(schema)} has {sorted(managed)}, which the run itself provides: they "
+                    "are no part of an input or an output. Move them to the state."
+                )
             self.add_schema(schema)
 
     def add_schema(self, schema: Any) -> None:
@@ -117,7 +134,13 @@ class StateGraph:
                 f"or written as {name_of(schema)}, which is made of {part}. Give all schemas keys, "
                 "or none."
             )
-        channels = channels_of(schema)
+        channels, managed = channels_of(schema), managed_of(schema)
+        both = {*self.channels, *channels} & {*self.managed, *managed}
+        if both:
+            raise ValueError(
+                f"The run provides {sorted(both)} in one schema, and another one makes channels of "
+                "them. Rename the one or the other."
+            )
         for name, channel in channels.items():
             known = self.channels.get(name)
             if known is not None and known != channel and not isinstance(channel, LastValue):
@@ -127,6 +150,7 @@ class StateGraph:
                     "Give the key the same annotation in all schemas."
                 )
         self.schemas.append(schema)
+        self.managed.update(managed)
         for name, channel in channels.items():
             self.channels.setdefault(name, channel)
 
@@ -141,6 +165,10 @@ class StateGraph:
         metadata: Mapping[str, Any] | None = None,
         input_schema: Any | None = None,
         destinations: Mapping[str, str] | Sequence[str] | None = None,
+        retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
+        cache_policy: CachePolicy | None = None,
+        error_handler: Callable[..., Any] | None = None,
+        timeout: float | timedelta | TimeoutPolicy | None = None,
     ) -> Self:
         """Add a node.
 
@@ -155,6 +183,12 @@ class StateGraph:
             destinations: the nodes that it may go to by a `Command`, as a list, or as a dict from
                 names to labels. They are for drawings; by default they are taken from a return
                 annotation ``Command[Literal[...]]`` (CS-06).
+            retry_policy: whether to try again when it fails; of several policies the first that
+                covers the error decides (ER-10).
+            cache_policy: whether to use its output again, if the graph has a cache (ER-50).
+            error_handler: called when it has failed for good, with the input of the node, and with
+                a parameter ``error: NodeError`` if it has one; its result counts instead (ER-30).
+            timeout: how long it may take, if it is async (ER-20).
 
         Raises `ValueError` for a name that is taken, reserved, or has ``|`` or ``:`` in it, and
         `TypeError` for what cannot be called with a state.
@@ -189,10 +223,28 @@ class StateGraph:
             defer,
             dict(metadata or {}),
             declared_targets(hints) if destinations is None else labelled(name, destinations),
+            policies_of(f"Node {name!r}", retry_policy, cache_policy, timeout),
+            checked_handler(error_handler, f"The error handler of node {name!r}"),
         )
         if spec.input_schema is not self.state_schema:
             self.add_schema(spec.input_schema)
         self.nodes[name] = spec
+        return self
+
+    def set_node_defaults(
+        self,
+        *,
+        retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
+        cache_policy: CachePolicy | None = None,
+        error_handler: Callable[..., Any] | None = None,
+        timeout: float | timedelta | TimeoutPolicy | None = None,
+    ) -> Self:
+        """What holds for all nodes that say nothing else, added before or later (ER-33).
+
+        Error handlers are nodes, too, as far as `retry_policy` and `timeout` are concerned.
+        """
+        self.default_policies = policies_of("A node", retry_policy, cache_policy, timeout)
+        self.default_handler = checked_handler(error_handler, "The error handler of all nodes")
         return self
 
     def schema_for(
@@ -352,16 +404,23 @@ class StateGraph:
         *,
         interrupt_before: All | Sequence[str] | None = None,
         interrupt_after: All | Sequence[str] | None = None,
+        store: BaseStore | None = None,
+        cache: BaseCache[Any] | None = None,
         name: str | None = None,
     ) -> CompiledStateGraph:
         """The graph, ready to run. Later changes of the builder do not reach it.
 
         Args:
             checkpointer: the saver that keeps its threads; without one nothing is kept. A graph
-                that is to be called inside of another one takes the saver of that one. With True it
-                also remembers, from call to call; with False nothing of it is kept (SB-12).
+                that is to be called inside of another one takes the saver of that one, and starts
+                afresh in each task of the node that it is in; it is kept as far as is needed to go
+                on within that task, after a question or a failure. With True it also remembers,
+                from call to call, for the life of the thread; with False nothing of it is kept, and
+                after a question it runs again from its beginning (SB-12).
             interrupt_before, interrupt_after: nodes at which every run stops, ``"*"`` for all;
                 go on with ``invoke(None)`` (IN-60, IN-62).
+            store: where nodes find what is to outlive their threads (LM-08).
+            cache: where outputs are kept of nodes that have a `CachePolicy` (ER-50).
             name: the graph's name.
 
         Raises `ValueError` for edges and branches that name unknown nodes, and if nothing
@@ -379,6 +438,9 @@ class StateGraph:
             output_schema=self.output_schema,
             context_schema=self.context_schema,
             schemas=tuple(self.schemas),
+            managed=dict(self.managed),
+            default_policies=self.default_policies,
+            default_handler=self.default_handler,
         )
         graph: CompiledStateGraph = on_demand("compiled")(
             declared,
@@ -386,6 +448,8 @@ class StateGraph:
             checkpointer=checkpointer,
             interrupt_before=interrupt_before or (),
             interrupt_after=interrupt_after or (),
+            store=store,
+            cache=cache,
             name=name or "LangGraph",
         )
         return graph
@@ -465,7 +529,23 @@ def require_schema(schema: Any) -> None:
         )
 
 
-def require_function(function: Any, who: str) -> None:
+def policies_of(who: str, *said: Any) -> Policies | None:
+    """What was said of a node's failures, time limits and caches. Mostly that is nothing."""
+    if all(each is None for each in said):
+        return None
+    policies: Policies | None = on_demand("policies_of")(who, *said)
+    return policies
+
+
+def checked_handler(function: Callable[..., Any] | None, who: str) -> Callable[..., Any] | None:
+    """An error handler, if it can be one. It may have a parameter more than other functions."""
+    if function is not None:
+        takes_error = on_demand("takes_error")(annotations_of(function))
+        require_function(function, who, ("error",) if takes_error else ())
+    return function
+
+
+def require_function(function: Any, who: str, further: Sequence[str] = ()) -> None:
     """Refuse what cannot be called with a state, and given by name whatever else it wants.
 
     >>> require_function(lambda state, db: None, "Node 'a'")
@@ -475,7 +555,8 @@ def require_function(function: Any, who: str) -> None:
     if isinstance(function, Graph):
         return
     if not callable(function):
-        raise TypeError(f"{who} needs a function, not {type(function).__name__}.")
+        hint = " Compile it first: builder.compile()." if isinstance(function, StateGraph) else ""
+        raise TypeError(f"{who} needs a function, not {type(function).__name__}.{hint}")
     if isinstance(function, types.FunctionType):
         code = function.__code__
         makes_generator = code.co_flags & (inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR)
@@ -497,11 +578,12 @@ def require_function(function: Any, who: str) -> None:
         raise TypeError(
             f"{who} must take the state as its first parameter, but it takes {signature}."
         )
+    given = {*GIVEN, *further, *(name for name, _ in UserFunction(function).wants)}
     for parameter in parameters[1:]:
         if (
             parameter.default is Parameter.empty
             and parameter.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-            and parameter.name not in GIVEN
+            and parameter.name not in given
         ):
             raise TypeError(
                 f"{who} needs {parameter.name!r}, which nobody gives it: it is called with the "
