@@ -65,22 +65,6 @@ LEVEL_SEPARATOR: Final = "|"  # between the levels of a namespace
 TASK_SEPARATOR: Final = ":"  # between a node's name and its task id
 
 RESERVED: Final = frozenset(
-    {
-        INPUT,
-        INTERRUPT,
-        RESUME,
-        ERROR,
-        ERROR_SOURCE_NODE,
-        SCHEDULED,
-        NO_WRITES,
-        TASKS,
-        RETURN,
-        PREVIOUS,
-        PUSH,
-        PULL,
-        SNAPSHOT_BUMPS,
-        OVERWRITE,
-        COPY,
-    }
-)
+    {INPUT, COPY, ERROR, ERROR_SOURCE_NODE, SCHEDULED, INTERRUPT, RESUME, NO_WRITES}
+) | {TASKS, PUSH, PULL, OVERWRITE, PREVIOUS, RETURN, SNAPSHOT_BUMPS}
 """Names that a user's channel may not take (SG-31)."""

@@ -25,11 +25,23 @@ class RunningTask(Protocol):
     def runtime(self) -> Any:
         """Its `Runtime`."""
 
+    @property
+    def store(self) -> Any:
+        """The run's `BaseStore`, if it has one (LM-08)."""
+
     def write(self, chunk: Any) -> None:
         """Tell the reader of the stream ``custom`` (ST-17)."""
 
     def ask(self, value: Any, response_schema: Any) -> Any:
         """The answer to this question; raises `GraphInterrupt` while there is none (IN-01)."""
+
+
+class Calls:
+    """Whether tasks may call other tasks: from the first function on that is marked as a `task`,
+    anywhere in the process (see `minigraph.func`). Then whoever reads a stream is told live of them,
+    which costs a thread."""
+
+    possible = False
 
 
 running_task: ContextVar[RunningTask | None] = ContextVar("running_task", default=None)

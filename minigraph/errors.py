@@ -7,12 +7,15 @@ says what was expected, and what to do next.
 Some of them are no mistakes: `GraphBubbleUp` and its kinds carry a wish up to the graphs
 around a node, and end what is in between.
 
-This module imports nothing, so that every other may use it.
+This module imports nothing, so that every other may use it. Those that only few need are behind a
+door, in `minigraph.failures`.
 """
 
 from __future__ import annotations
 
 from enum import Enum
+from importlib import import_module
+from typing import Any
 
 __all__ = [
     "EmptyChannelError",
@@ -26,6 +29,14 @@ __all__ = [
     "ParentCommand",
     "UnknownInterruptError",
 ]
+BEHIND_THE_DOOR = ["GraphDrained", "NodeError", "NodeTimeoutError", "TaskNotFound"]
+__all__ += BEHIND_THE_DOOR
+
+
+def __getattr__(name: str) -> Any:
+    if name not in BEHIND_THE_DOOR:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("minigraph.failures"), name)
 
 
 class ErrorCode(Enum):

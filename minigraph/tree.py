@@ -7,21 +7,26 @@ sees.
     print(tree_of(graph.get_state_history(thread)))
 
     -1  input   next: __start__
-     0  loop    next: ask · asks 'Who?'
+     0  loop    next: ask · asked 'Who?'
     ├─  1  loop    next: greet                the answer was Ada
     │   2  loop    end
-    └─  1  fork    next: ask · asks 'Who?'    somebody went back to the question
-        2  loop    next: greet                and answered otherwise
-        3  loop    end · head
+    ├─  1  fork    next: ask · asked 'Who?'   somebody went back to the question
+    │   2  loop    next: greet                and answered otherwise
+    │   3  loop    end
+    └─  1  fork    next: ask · asks 'Who?' · head      and went back again; nobody has answered
 
 Lines are checkpoints, older ones above; each starts with the number of its super-step and its
-source. Where several follow on one, they are indented.
+source. Where several follow on one, they are indented. Where several follow on none, each of these
+is called a root; and what follows on a checkpoint that is not among the given ones says so.
+
+A question that waits is one that its node *asks*; one that was answered, or given up, it *asked*.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from minigraph.types import RunnableConfig, StateSnapshot
 
@@ -47,6 +52,11 @@ class Node:
         """The checkpoint's id."""
         return id_in(self.snapshot.config)
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether it came from a checkpoint that is not in the tree."""
+        return self.parent is None and self.snapshot.parent_config is not None
+
     def __repr__(self) -> str:
         return f"Node({self.id!r}, {len(self.children)} children)"
 
@@ -57,11 +67,12 @@ class CheckpointTree:
     Attributes:
         roots: those without a parent, older ones first; mostly there is one.
         nodes: all of them by id, older ones first.
-        head: the newest: where a call goes on that names no checkpoint. None if there are none.
+        head: the newest: where a call goes on that names no checkpoint. None if there are none, and
+            if it can be told that a newer one is missing: see `is_left_behind`.
     """
 
     def __init__(self, snapshots: Iterable[StateSnapshot]) -> None:
-        known = {id_in(each.config): Node(each) for each in snapshots if each.created_at}
+        known = {id_in(each.config): Node(each) for each in checked(snapshots) if each.created_at}
         self.nodes = {id: known[id] for id in sorted(known)}  # ids are made to sort by age
         self.roots: list[Node] = []
         self.head: Node | None = None
@@ -69,14 +80,28 @@ class CheckpointTree:
             parent = node.snapshot.parent_config
             node.parent = self.nodes.get(id_in(parent)) if parent else None
             (self.roots if node.parent is None else node.parent.children).append(node)
-            self.head = node
+        newest = next(reversed(self.nodes.values()), None)
+        if newest is not None and not is_left_behind(newest.snapshot):
+            self.head = newest
 
     def path_to(self, config: RunnableConfig) -> list[Node]:
         """The checkpoints that led to the one that `config` names, which comes last.
 
-        Raises `KeyError` for one that is not in the tree.
+        Raises `KeyError` for one that is not in the tree, `ValueError` for a config that names
+        none, and `TypeError` for something else.
         """
-        node: Node | None = self.nodes[id_in(config)]
+        if not isinstance(config, Mapping):
+            hint = " Pass its .config." if isinstance(config, StateSnapshot) else ""
+            raise TypeError(f"path_to takes the config of a snapshot, not {config!r:.100}.{hint}")
+        id = config.get("configurable", {}).get("checkpoint_id")
+        if id is None:
+            raise ValueError(
+                f"{config!r:.200} names no checkpoint. Pass the config of a snapshot; that of the "
+                "newest here is tree.head.snapshot.config."
+            )
+        if id not in self.nodes:
+            raise KeyError(f"checkpoint {id} is not among these {len(self.nodes)}")
+        node: Node | None = self.nodes[id]
         path: list[Node] = []
         while node is not None:
             path.append(node)
@@ -88,7 +113,10 @@ class CheckpointTree:
         waiting = [(root, "", "") for root in reversed(self.roots)]
         while waiting:  # and not a function that calls itself: threads are long
             node, first, rest = waiting.pop()
-            yield first + described(node, node is self.head)
+            told = [*described(node), *(["head"] if node is self.head else [])]
+            if node.parent is None and (node.is_cut_off or len(self.roots) > 1):
+                told.append("follows on one that is not here" if node.is_cut_off else "root")
+            yield first + line(node, told)
             if len(node.children) == 1:
                 waiting.append((node.children[0], rest, rest))
             for child in reversed(node.children if len(node.children) > 1 else []):
@@ -99,6 +127,11 @@ class CheckpointTree:
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
+    def __repr__(self) -> str:
+        ends = sum(not node.children for node in self.nodes.values())
+        head = self.head and self.head.id
+        return f"CheckpointTree({len(self.nodes)} checkpoints, {ends} ends, head {head!r})"
+
 
 def tree_of(snapshots: Iterable[StateSnapshot]) -> CheckpointTree:
     """The tree of a thread's checkpoints.
@@ -106,7 +139,10 @@ def tree_of(snapshots: Iterable[StateSnapshot]) -> CheckpointTree:
     Args:
         snapshots: its history, from `get_state_history`, or collected from `aget_state_history`;
             of a graph inside of a node too, and then it is the tree of that namespace. Where the
-            history is only a part, what follows on something outside of it stands as a root.
+            history is only a part, what follows on something outside of it stands as a root; and
+            the newest is called the head, unless it can be seen that its super-step has ended.
+
+    Raises `TypeError` for what are no snapshots, such as a config.
 
     >>> from minigraph.checkpoint.memory import InMemorySaver
     >>> from minigraph.graph import START, StateGraph
@@ -128,15 +164,50 @@ def tree_of(snapshots: Iterable[StateSnapshot]) -> CheckpointTree:
     return CheckpointTree(snapshots)
 
 
-def described(node: Node, is_head: bool) -> str:
-    """What a line says of a checkpoint."""
+def checked(snapshots: Any) -> Iterator[StateSnapshot]:
+    """The same, or a `TypeError` that says what to pass instead."""
+    hint = ""
+    if isinstance(snapshots, Mapping):
+        hint = " This is a config: pass graph.get_state_history(config)."
+    elif isinstance(snapshots, StateSnapshot):
+        hint = " One is no history: pass graph.get_state_history(snapshot.config), or a list."
+    elif isinstance(snapshots, AsyncIterable):
+        hint = " Collect them: [each async for each in graph.aget_state_history(config)]."
+    if hint or not isinstance(snapshots, Iterable):
+        raise TypeError(f"A tree is made of snapshots, not of {snapshots!r:.100}.{hint}")
+    for each in snapshots:
+        if not isinstance(each, StateSnapshot):
+            raise TypeError(
+                f"A tree is made of snapshots, but one of these is {each!r:.100}. Pass "
+                "graph.get_state_history(config)."
+            )
+        yield each
+
+
+def is_left_behind(snapshot: StateSnapshot) -> bool:
+    """Whether the super-step that starts here has ended, so that another checkpoint follows.
+
+    It may be missing because the history is only a part; or because the process died just before
+    it was stored. Of a run that has ended it cannot be told whether another one followed.
+    """
+    return bool(snapshot.tasks) and all(task.result is not None for task in snapshot.tasks)
+
+
+def described(node: Node) -> list[str]:
+    """What is told of a checkpoint."""
     snapshot = node.snapshot
-    metadata = snapshot.metadata or {}
     told = [f"next: {', '.join(snapshot.next)}" if snapshot.next else "end"]
-    told += [f"asks {question.value!r:.60}" for question in snapshot.interrupts]
-    told += [f"{task.name} failed: {task.error!s:.60}" for task in snapshot.tasks if task.error]
-    if is_head:
-        told.append("head")
+    for task in snapshot.tasks:
+        waits = task.result is None and not node.children
+        asks = "asks" if waits else "asked"
+        told += [f"{asks} {question.value!r:.60}" for question in task.interrupts]
+        told += [f"{task.name} failed: {task.error!s:.60}"] if task.error else []
+    return told
+
+
+def line(node: Node, told: Iterable[str]) -> str:
+    """The line of a checkpoint."""
+    metadata = node.snapshot.metadata or {}
     return f"{metadata.get('step', '?'):>2}  {metadata.get('source', '?'):6}  {' · '.join(told)}"
 
 

@@ -2,11 +2,13 @@
 
 A node speaks to the runtime by what it returns: plain updates, a `Send` ("run this
 node with that input"), a `Command` ("update this and go there"), an `Overwrite`
-("replace, do not reduce"). The runtime speaks to its user in snapshots: a
+("replace, do not reduce"). It asks people with `interrupt`, and they answer with a `Command`
+as the input of the next call. The runtime speaks to its user in snapshots: a
 `StateSnapshot` is one checkpoint made readable, with a `PregelTask` for every task
 of the super-step that starts from it.
 
-Nothing here does anything. These are records, and they compare by content.
+Nothing here does anything, but for `interrupt`, which has its address here. The others are
+records, and they compare by content.
 """
 
 from __future__ import annotations
@@ -44,8 +46,14 @@ __all__ = [
     "interrupt",  # noqa: F822  # behind the door
 ]
 
-__getattr__ = lazy_door(__name__, {"interrupt": "minigraph.runtime"})
-"""The reference's address of `interrupt`, which needs to know what is running."""
+POLICIES = ("CachePolicy", "RetryPolicy", "TimeoutPolicy", "default_cache_key", "default_retry_on")
+__all__ += POLICIES
+on_demand = lazy_door(
+    __name__, {"interrupt": "minigraph.runtime", **dict.fromkeys(POLICIES, "minigraph.policies")}
+)
+__getattr__ = on_demand
+"""The reference's address of `interrupt`, which needs to know what is running, and of policies,
+which most nodes do without."""
 
 All: TypeAlias = Literal["*"]
 """Every node, where a list of nodes could stand."""
@@ -92,7 +100,8 @@ class RunnableConfig(TypedDict, total=False):
 class Send:
     """Run `node` in the next super-step with exactly `arg` as its input (CS-30).
 
-    Many Sends to one node run it many times, in parallel.
+    Many Sends to one node run it many times, in parallel. A `timeout` counts instead of the node's
+    own (ER-20).
 
     >>> Send("count", {"words": 3})
     Send(node='count', arg={'words': 3})
@@ -100,20 +109,23 @@ class Send:
     True
     """
 
-    __slots__ = ("arg", "node")
+    __slots__ = ("arg", "node", "timeout")
 
     node: str
     arg: Any
 
-    def __init__(self, /, node: str, arg: Any) -> None:
+    def __init__(self, /, node: str, arg: Any, timeout: Any = None) -> None:
         self.node = node
         self.arg = arg
+        self.timeout = None if timeout is None else on_demand("TimeoutPolicy").coerce(timeout)
 
     def __repr__(self) -> str:
-        return f"Send(node={self.node!r}, arg={self.arg!r})"
+        limit = f", timeout={self.timeout!r}" if self.timeout else ""
+        return f"Send(node={self.node!r}, arg={self.arg!r}{limit})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Send) and self.node == other.node and self.arg == other.arg
+        mine = (self.node, self.arg, self.timeout)
+        return isinstance(other, Send) and mine == (other.node, other.arg, other.timeout)
 
     def __hash__(self) -> int:
         # Equal Sends must hash alike, and most args are dicts, which cannot be hashed. Sends to
@@ -144,13 +156,16 @@ class Interrupt:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Command(Generic[Node]):
-    """What a node may return to update the state and choose where to go, at once.
+    """What a node may return, or a caller may give as input: an update and where to go, at once.
 
     Args:
-        graph: which graph it is meant for; ``None`` is the one that the node belongs to.
+        graph: which graph it is meant for; ``None`` is the one that the node belongs to,
+            `Command.PARENT` the one around that. A caller leaves it out (CS-13).
         update: the state update, as a dict, as (key, value) pairs (a key may repeat), or as
             an object with annotated fields (CS-01).
-        resume: an answer to a question; it has no meaning in a node's result (CS-05).
+        resume: from a caller, the answer to the one question that waits, or a dict from the ids
+            of questions to their answers (IN-30, IN-31); the node that asked runs again, and its
+            `interrupt` returns it. It has no meaning in a node's result (CS-05).
         goto: a node name, a `Send`, or a list of both. It adds to the static edges and does
             not replace them (CS-02).
 

@@ -44,6 +44,7 @@ class BinaryOperatorAggregate(SingleValue[Value], Generic[Value]):
     the value stays what it was.
 
     >>> import operator
+    >>> from minigraph.types import Overwrite
     >>> channel = BinaryOperatorAggregate(list, operator.add, "log")
     >>> channel.update([["a"], ["b"]]), channel.get()
     (True, ['a', 'b'])

@@ -57,8 +57,8 @@ class DeltaChannel(SingleValue[Value], Generic[Value]):
     >>> def extend(value, writes):
     ...     return [*value, *(item for write in writes for item in write)]
     >>> channel = DeltaChannel(extend, list).from_checkpoint(None)
-    >>> channel.update([["a"], ["b"]]), channel.get(), channel.checkpoint()
-    (True, ['a', 'b'], MISSING)
+    >>> channel.update([["a"], ["b"]]), channel.get(), channel.checkpoint() is MISSING
+    (True, ['a', 'b'], True)
     >>> channel = DeltaChannel(extend, list).from_checkpoint(["a"])
     >>> channel.replay_writes([("task 1", "log", ["b"]), ("task 2", "log", ["c"])])
     >>> channel.get()

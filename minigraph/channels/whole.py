@@ -36,7 +36,7 @@ def start_value(typ: Any) -> Any:
 
     ``MISSING`` if the type cannot be called without arguments; it never raises.
 
-    >>> start_value(int), start_value(Annotated[Sequence[str], "names"])
+    >>> start_value(int), start_value(Annotated[collections.abc.Sequence[str], "names"])
     (0, [])
     >>> start_value(int | None) is MISSING
     True

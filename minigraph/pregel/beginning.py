@@ -23,6 +23,7 @@ from minigraph.constants import (
     ROOT,
 )
 from minigraph.errors import EmptyInputError, UnknownInterruptError
+from minigraph.managed import count_down
 from minigraph.pregel.deltas import Deltas, whole
 from minigraph.pregel.effects import NOTHING, Advance, Effect, Listing, Load, SaveWrites, Warn
 from minigraph.pregel.identity import interrupt_id
@@ -85,18 +86,20 @@ class Beginning(Progress):
             self.checkpoint_id = self.environment.new_id(-2)
         self.config = at_checkpoint(self.config, self.checkpoint_id if self.loaded else None)
         self.last_step = self.step + self.limit + 1
+        count_down(self.state.readable, self.layout.managed, self.limit + 1)
 
     def starting_point(self) -> Generator[Effect, Any, CheckpointTuple | None]:
         """The checkpoint that the run starts from: the one that is named, or the latest."""
-        origin = self.request.origin
+        origin, replay = self.request.origin, self.replay
+        first_visit = replay is not None and replay.is_first_visit(self.namespace)
         found: CheckpointTuple | None
         if origin is not None and origin.namespace in origin.ids:
             self.named = origin.ids[origin.namespace]
             found = yield Load(located(self.config, origin.namespace, self.named))
             return found
-        if self.replay is not None and self.replay.is_first_visit(self.namespace):
+        if replay is not None and first_visit:
             self.went_back = True
-            before = at_checkpoint(self.config, self.replay.before)
+            before = at_checkpoint(self.config, replay.before)
             cursor = yield Listing(self.config, None, before, 1)
             found = yield Advance(cursor)
             if found is not None:
@@ -132,14 +135,12 @@ class Beginning(Progress):
             if replaying:  # then it is not stored: the copy has it already
                 self.deltas.loosen(changes.versions)
         self.pass_breakpoints()
+        if self.named is not None and not self.request.is_inner and (replaying or command is None):
+            self.replay = Replay(self.moment())
         if replaying:
             yield from self.fork()
         else:
             yield from self.recall()
-            if self.named is not None and command is None and not self.request.is_inner:
-                # An update of an old checkpoint, or a copy: what graphs remember is as it was then.
-                then = (self.parent_config or self.config)["configurable"]
-                self.replay = Replay(then.get("checkpoint_id", self.named))
         if brought is not None:
             yield from self.store_command(*brought)
         if not (replaying or waiting):
@@ -215,6 +216,14 @@ class Beginning(Progress):
             return True
         latest = yield Load(at_checkpoint(self.config, None))
         return latest is not None and latest.checkpoint["id"] != self.checkpoint_id
+
+    def moment(self) -> str:
+        """The checkpoint at whose time graphs with a memory are to be, in a run that goes back: the
+        one that is named, or what that was made of, if it is an update or a copy.
+        """
+        made = self.metadata.get("source") in ("update", "fork")
+        then = self.parent_config if made else None
+        return str((then or self.config)["configurable"]["checkpoint_id"])
 
     def is_elsewhere(self) -> bool:
         """Whether the run starts from another namespace: when that was, its task had another id."""
@@ -403,6 +412,8 @@ class Beginning(Progress):
             stored = []  # a copy was made for it, and that has these writes already
         else:
             stored = [*before, *([(NO_WRITES, None)] if before and writes else ()), *writes]
+            if self.deltas.keeps_last:  # its pieces come under another id, so these are there twice
+                self.deltas.loosen(name for name, _ in before)
         if answer is not None and not is_map_of_answers(answer):
             stored.append((RESUME, answer))
         if stored and self.request.has_saver:

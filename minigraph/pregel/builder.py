@@ -18,12 +18,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from minigraph.constants import MISSING, TASKS
 from minigraph.errors import InvalidUpdateError
+from minigraph.policies import CachePolicy, RetryPolicy, TimeoutPolicy, policies_of
 from minigraph.pregel.node import PregelNode, UserFunction, Write, Writer, is_coroutine_function
 from minigraph.pregel.selection import Selection
+
+if TYPE_CHECKING:
+    from datetime import timedelta
 
 __all__ = ["ChannelWriteEntry", "NodeBuilder"]
 
@@ -65,7 +69,10 @@ class NodeBuilder:
     {'doubled': 'abab', 'length': 4}
     """
 
-    __slots__ = ("entries", "functions", "metadata", "reads", "single", "tags", "triggers")
+    __slots__ = (
+        *("entries", "functions", "metadata", "reads", "single", "tags", "triggers"),
+        *("cache", "retry", "timeout"),
+    )
 
     def __init__(self) -> None:
         self.triggers: list[str] = []
@@ -75,6 +82,9 @@ class NodeBuilder:
         self.entries: list[ChannelWriteEntry] = []
         self.tags: list[str] = []
         self.metadata: dict[str, Any] = {}
+        self.retry: list[RetryPolicy] = []
+        self.cache: CachePolicy | None = None
+        self.timeout: TimeoutPolicy | None = None
 
     def subscribe_only(self, channel: str) -> Self:
         """Start when this channel moves, and receive its bare value.
@@ -194,6 +204,22 @@ class NodeBuilder:
         self.metadata |= metadata
         return self
 
+    def add_retry_policies(self, *policies: RetryPolicy) -> Self:
+        """When to try the node again; the first policy that covers an error decides (ER-12)."""
+        self.retry += policies
+        return self
+
+    def add_cache_policy(self, policy: CachePolicy) -> Self:
+        """Use the node's output again, where the graph has a cache (ER-50)."""
+        self.cache = policy
+        return self
+
+    def set_timeout(self, timeout: float | timedelta | TimeoutPolicy | None) -> Self:
+        """How long the node may take, if its functions are async (ER-20). Raises as
+        `TimeoutPolicy.coerce` does."""
+        self.timeout = TimeoutPolicy.coerce(timeout)
+        return self
+
     def build(self) -> PregelNode:
         """The node, without a name: a graph gives it the one that it stands under.
 
@@ -212,6 +238,7 @@ class NodeBuilder:
             tags=tuple(self.tags),
             metadata=dict(self.metadata),
             targets=tuple(dict.fromkeys(entry.channel for entry in self.entries)),
+            policies=policies_of("A node", self.retry, self.cache, self.timeout),
         )
 
 

@@ -33,6 +33,7 @@ from minigraph.pregel.effects import (
     LoadPieces,
     Next,
     Program,
+    Reply,
     Save,
     SaveWrites,
     Start,
@@ -70,8 +71,12 @@ class Driver:
         self.saver: Saver = NO_SAVER if saver is None else saver
         self.storage = storage(saver, durability, inner)
         self.tasks = ThreadRunner(limit, live, around or Around(saver, durability))
+        self.tasks.listen = self.listen
+        self.program: Program
+        self.told: list[Emit] = []
 
     def drive(self, program: Program) -> Generator[Emit, None, Any]:
+        self.program = program
         answer: Any = None
         result: Any = None
         problem: Exception | None = None
@@ -98,6 +103,9 @@ class Driver:
                             if leaving is None:
                                 yield answer
                             answer = self.perform(effect)
+                        if self.told:
+                            told, self.told = self.told, []
+                            yield from told
                 except Exception as error:
                     problem = error
                 except BaseException as error:
@@ -112,6 +120,23 @@ class Driver:
             self.tasks.close()
         self.storage.finish(result)
         return result
+
+    def listen(self, answer: Any) -> None:
+        """A task that is at work on this very thread has called another one, or waits for it. The
+        program is told, and does what it does about it, up to where it waits again."""
+        problem: Exception | None = None
+        while True:
+            effect = self.program.throw(problem) if problem else self.program.send(answer)
+            answer = problem = None
+            if isinstance(effect, Next):
+                return
+            if isinstance(effect, Emit):
+                self.told.append(effect)
+                continue
+            try:
+                answer = self.perform(effect)
+            except Exception as error:
+                problem = error
 
     def perform(self, effect: Effect) -> Any:
         match effect:
@@ -136,9 +161,11 @@ class Driver:
             case LoadPieces():
                 return pieces(self.saver.get_delta_channel_history, effect)
             case Listing(config, filter, before, limit):
-                return self.saver.list(config, filter=filter, before=before, limit=limit)
+                return iter(self.saver.list(config, filter=filter, before=before, limit=limit))
             case Cancel(wait):
                 return self.tasks.cancel(wait)
+            case Reply(to, outcome):
+                return to.settle(outcome)
             case Warn(message):
                 return logger.warning(message)
             case Emit():
@@ -226,6 +253,8 @@ class AsyncDriver:
                 return self.saver.alist(config, filter=filter, before=before, limit=limit)
             case Cancel(wait):
                 return self.tasks.cancel(wait)
+            case Reply(to, outcome):
+                return to.settle(outcome)
             case Warn(message):
                 return logger.warning(message)
             case Emit():

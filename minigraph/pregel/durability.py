@@ -252,9 +252,12 @@ class Kept:
         to_store: list[Save | SaveWrites] = []
         config = first.config
         if channels and self.leading:
-            to_store += pieces(self.leading[:1], channels, config)
             here = at_checkpoint(config, first.checkpoint["id"])
-            if beside_first := [*pieces(self.leading[1:], channels, here)]:
+            beside_first = [*pieces(self.leading[1:], channels, here)]
+            if beside_first:  # then the first is kept, and must be readable too
+                channels = counters_of(first.metadata).keys()
+            to_store += pieces(self.leading[:1], channels, config)
+            if beside_first:
                 to_store += [first, *beside_first]
                 config = here
         return [*to_store, self.whole(last, config), *self.writes]

@@ -24,9 +24,7 @@ What is durable when the program goes on: after `SaveWrites` the writes of that 
 `Save` that checkpoint. How soon that is true (at once, in the background, at the end) is
 the driver's to promise; the program only relies on the order.
 
-Room is left, by design, for what else can happen while tasks run: a task that calls another
-task is one more kind of answer to `Next`, and a task to run again is one more `Start` between
-two `Next`.
+A task that calls another task is one more kind of answer to `Next`, see `calls`.
 """
 
 from __future__ import annotations
@@ -128,6 +126,16 @@ NEXT: Final = Next()
 """All are equal, so one is enough."""
 
 
+class Reply(NamedTuple):
+    """Tell a task what has become of the task that it called. Answer: nothing.
+
+    `to` is what came with the call, see `calls`.
+    """
+
+    to: Any
+    outcome: Finished | Asked | Failed
+
+
 class Cancel(NamedTuple):
     """Start no further task. Answer: nothing; `Next` still tells of those that end.
 
@@ -181,7 +189,7 @@ class Warn(NamedTuple):
 
 
 Effect: TypeAlias = (
-    Load | LoadPieces | Listing | Advance | Start | Next | Cancel | SaveWrites | Save | Emit | Warn
+    Load | LoadPieces | Listing | Advance | Start | Next | Reply | Cancel | SaveWrites | Save | Emit | Warn
 )
 
 Program: TypeAlias = Generator[Effect, Any, Any]
@@ -195,12 +203,14 @@ class Finished(NamedTuple):
     """A task ended well, with these writes.
 
     `answers`, here and below, are what tasks have been answered, by task id, as far as the program
-    does not know it: this task, and those of graphs in it that keep nothing.
+    does not know it: this task, and those of graphs in it that keep nothing. `cached`: it was not
+    run, its writes were known.
     """
 
     task_id: str
     writes: Sequence[Write]
     answers: Mapping[str, Sequence[Any]] = NOTHING
+    cached: bool = False
 
 
 class Asked(NamedTuple):
@@ -217,6 +227,12 @@ class Failed(NamedTuple):
     task_id: str
     error: BaseException
     answers: Mapping[str, Sequence[Any]] = NOTHING
+
+
+class Late(NamedTuple):
+    """No task has ended, but the super-step takes longer than its `step_timeout`."""
+
+    error: TimeoutError
 
 
 class Stopped(Exception):

@@ -24,6 +24,7 @@ from typing import Any, Final
 from minigraph.checkpoint.base.records import EXCLUDED_METADATA_KEYS
 from minigraph.config import namespace_of
 from minigraph.constants import PUSH
+from minigraph.pregel.calls import is_call, result_of_call
 from minigraph.pregel.io import result_of, written_values
 from minigraph.pregel.node import Graph, Write
 from minigraph.pregel.plan import Task
@@ -39,7 +40,9 @@ def update_event(
     task: Task, writes: Sequence[Write], output: Selection, cached: bool = False
 ) -> dict[str, Any]:
     """What a task wrote, for ``updates`` (ST-11). `cached`: it had finished before (ST-13)."""
-    event = {task.name: written_values(writes, output)}
+    event = {
+        task.name: result_of_call(writes) if is_call(task) else written_values(writes, output)
+    }
     if cached:
         event["__metadata__"] = {"cached": True}
     return event
@@ -86,7 +89,7 @@ def task_result_event(
         "id": task.id,
         "name": task.name,
         "error": error,
-        "result": result_of(writes, shown),
+        "result": dict(writes) if is_call(task) else result_of(writes, shown),
         "interrupts": [asdict(question) for question in questions],
     }
 

@@ -37,6 +37,7 @@ from minigraph.constants import (
     START,
 )
 from minigraph.errors import InvalidUpdateError, add_note
+from minigraph.managed import count_down
 from minigraph.pregel.deltas import Deltas, whole
 from minigraph.pregel.effects import (
     Advance,
@@ -56,6 +57,7 @@ from minigraph.pregel.effects import (
     Warn,
 )
 from minigraph.pregel.events import inner_config, with_map
+from minigraph.pregel.handlers import handlers_needed
 from minigraph.pregel.identity import path_text, without_ids
 from minigraph.pregel.inner import graphs_in
 from minigraph.pregel.io import input_writes, result_of
@@ -172,10 +174,18 @@ def snapshot(
     errors = stored_errors(saved)
     questions = stored_questions(saved) if saved.pending_writes else {}
     next_nodes = tuple([task.name for task in tasks])
+    handlers = handlers_needed(layout, tasks, saved) if layout.has_handlers else {}
     if is_live and questions:
-        questions = {task.id: each for task, each in open_questions(saved, tasks)}
+        everybody = [*tasks, *handlers.values()]
+        questions = {task.id: each for task, each in open_questions(saved, everybody)}
+    for id, handler in handlers.items():
+        # A task that has failed stands for its handler: it is next for as long as that is, and
+        # shows its questions.
+        questions = {**questions, id: questions.get(handler.id, ())}
+        if handler.id not in finished:
+            del finished[id]
     if is_live and finished:
-        done = [task for task in tasks if task.id in finished]
+        done = [task for task in (*tasks, *handlers.values()) if task.id in finished]
         try:
             advance(layout, live, done, finished, next_version)
         except Exception as error:
@@ -194,7 +204,7 @@ def snapshot(
             shown(
                 layout,
                 task,
-                finished.get(task.id),
+                None if task.id in handlers else finished.get(task.id),
                 errors.get(task.id),
                 questions.get(task.id, ()),
                 inner_config(saved.config, task, inside[task.name])
@@ -340,9 +350,10 @@ def require_task(
     found = yield from state_program(around.layout, standing(around, outer), next_version)
     waiting = [namespace_of(task.state) for task in found.tasks if task.state is not None]
     if LEVEL_SEPARATOR.join(levels) not in waiting:
+        there = f"those that wait are at {waiting}" if waiting else "none waits at all"
         raise ValueError(
-            f"Nothing is stored at checkpoint_ns {namespace_of(config)!r}, and no task waits there, "
-            f"but at {waiting}. Take the config of a graph in a node from the snapshot around it: "
+            f"Nothing is stored at checkpoint_ns {namespace_of(config)!r}, and no task waits "
+            f"there; {there}. Take the config of a graph in a node from the snapshot around it: "
             "get_state(config, subgraphs=True).tasks[0].state.config."
         )
 
@@ -580,6 +591,8 @@ class Editor:
         """Have the nodes' writers and routes turn the given results into writes."""
         written: dict[str, Sequence[Write]] = {}
         failure: BaseException | None = None
+        # A path function may read them. That many are left where there is no limit (MR-01).
+        count_down(self.state.readable, self.layout.managed, 2)
         yield Start(tasks, View(self.config, self.step, self.state, results))
         while len(written) < len(tasks) and (outcome := (yield Next())) is not None:
             if not isinstance(outcome, Finished):
@@ -618,7 +631,10 @@ class Editor:
         """The tasks that wait at this checkpoint."""
         if self.saved is None:
             return []
-        return waiting_tasks(self.layout, self.state, self.saved)
+        tasks = waiting_tasks(self.layout, self.state, self.saved)
+        if self.layout.has_handlers:
+            tasks += handlers_needed(self.layout, tasks, self.saved).values()
+        return tasks
 
     def apply(self, tasks: Sequence[TaskWrites]) -> None:
         self.state.absorb(update(self.layout, self.state, tasks, self.environment.next_version))

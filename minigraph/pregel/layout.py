@@ -56,6 +56,7 @@ class Layout:
         check_input: raises for an input that the graph cannot take. It is asked before the
             input is stored.
         updates_of: what the update of a `Command` from outside means.
+        managed: keys that nodes read and that are no channels, see `minigraph.managed`.
 
     Attributes:
         listeners: channel → the nodes that it triggers.
@@ -69,6 +70,7 @@ class Layout:
         filled: these, and channels that then have nothing but something to store.
         untracked: channels that are never stored, and neither are writes to them (MR-09).
         async_nodes: nodes with a function that only an async run can call.
+        has_handlers: whether another node takes over when some node fails, see `handlers`.
     """
 
     def __init__(
@@ -81,8 +83,10 @@ class Layout:
         stream_channels: Selection,
         check_input: InputCheck | None = None,
         updates_of: Callable[[Any], list[Write]] | None = None,
+        managed: Mapping[str, Any] | None = None,
     ) -> None:
         self.updates_of = updates_of
+        self.managed = managed or {}
         self.graphs: Mapping[str, Graph] | None = None  # see `inner`, which finds them
         self.nodes = dict(nodes)
         self.channels = dict(channels)
@@ -106,6 +110,7 @@ class Layout:
             name: "".join((name, PULL, *sorted(node.triggers))) for name, node in self.nodes.items()
         }
         self.async_nodes = [name for name, node in self.nodes.items() if node.async_functions]
+        self.has_handlers = any(n.policies and n.policies.handler for n in self.nodes.values())
 
         def those(fits: Callable[[BaseChannel[Any, Any, Any]], bool]) -> frozenset[str]:
             return frozenset(name for name, channel in self.channels.items() if fits(channel))

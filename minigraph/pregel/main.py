@@ -30,13 +30,16 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, TypedDict, Unpack
 from weakref import WeakKeyDictionary
 
+from minigraph.cache.base import BaseCache
 from minigraph.channels.base import BaseChannel
 from minigraph.checkpoint.base.id import timestamp, uuid6_text
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
+from minigraph.clock import REAL, Clock
 from minigraph.config import merged, namespace_of, require_thread
 from minigraph.constants import TASKS
-from minigraph.context import running_task
+from minigraph.context import Calls, running_task
 from minigraph.doors import lazy_door
+from minigraph.managed import Managed
 from minigraph.pregel.drive import AsyncDriver, Driver, afinish, finish
 from minigraph.pregel.durability import Inner, check_durability
 from minigraph.pregel.effects import NOTHING, Emit, Program
@@ -51,25 +54,42 @@ from minigraph.pregel.nesting import Place, Savers, allowed, place_of
 from minigraph.pregel.node import Graph, PregelNode
 from minigraph.pregel.program import run
 from minigraph.pregel.request import Environment, Request
+from minigraph.pregel.retry import cache_namespace
 from minigraph.pregel.runner import MAX_THREADS
 from minigraph.pregel.running import Around, Running
 from minigraph.pregel.selection import Selection
 from minigraph.pregel.stream import Maker, Modes, Reader, modes_of
-from minigraph.pregel.validate import Buildable, breakpoints_of, built, check_graph, check_saver
+from minigraph.pregel.validate import (
+    Buildable,
+    breakpoints_of,
+    built,
+    check_cache,
+    check_graph,
+    check_saver,
+    check_store,
+)
+from minigraph.runtime import RunControl
 from minigraph.types import Durability, RunnableConfig, StateSnapshot, StateUpdate, StreamMode
 
 if TYPE_CHECKING:
+    from minigraph.policies import CachePolicy, RetryPolicy
     from minigraph.pregel.builder import ChannelWriteEntry
     from minigraph.pregel.drawing import Drawing
+    from minigraph.store.base import BaseStore
 
 __all__ = ["ChannelWriteEntry", "Pregel"]
 
 on_demand = lazy_door(
     __name__,
-    {"wiring": "minigraph.pregel.drawing", "ChannelWriteEntry": "minigraph.pregel.builder"},
+    {
+        "wiring": "minigraph.pregel.drawing",
+        "ChannelWriteEntry": "minigraph.pregel.builder",
+        "policies_of": "minigraph.policies",
+        "with_default": "minigraph.policies",
+    },
 )
 __getattr__ = on_demand
-"""A run needs no drawing, so it does not wait for one to be imported."""
+"""A run needs no drawing, so it does not wait for one to be imported; most need no policies."""
 
 
 Driven: TypeAlias = tuple[
@@ -88,6 +108,7 @@ class RunOptions(TypedDict, total=False):
             that the graph was compiled with, so an empty list switches these off (IN-60).
         context: for the nodes to know, see `minigraph.runtime`. A dict is turned into the graph's
             context schema, if that is a class with fields (MR-04).
+        control: stops the run from outside, between two super-steps (ER-60).
         durability: when things are stored: ``"sync"``, ``"async"`` (the default) or ``"exit"``, see
             `minigraph.pregel.durability` (DU-01). Inner graphs do as the one around them.
         subgraphs: also read what graphs inside of nodes tell (ST-05).
@@ -100,6 +121,7 @@ class RunOptions(TypedDict, total=False):
     interrupt_before: Breakpoints | None
     interrupt_after: Breakpoints | None
     context: Any
+    control: RunControl | None
     durability: Durability | None
     subgraphs: bool
     print_mode: Modes
@@ -127,6 +149,12 @@ class Pregel(Graph):
         check_input: raises for an input that the graph cannot take, before it is stored.
         updates_of: what the update of a `Command` from outside means.
         context_schema: what ``context=`` of a call is turned into (MR-04).
+        store: where nodes find what is to outlive their threads. A graph inside of another one
+            has the store of that one, if it has one (LM-08).
+        cache: where outputs are kept of nodes that have a `CachePolicy` (ER-50).
+        retry_policy, cache_policy: for nodes that have none of their own (ER-33).
+        step_timeout: for how many seconds a super-step may go on. Then no more is started, what can
+            be cancelled is, and the run raises `TimeoutError` (ER-23).
         name: the graph's name.
 
     Raises `ValueError` and `TypeError` for what cannot work, such as an input that no node
@@ -149,6 +177,12 @@ class Pregel(Graph):
     make_state: Maker | None = None
     """What readers of version 2 are shown in the place of dicts, see `stream.Reader`."""
 
+    managed: Mapping[str, Managed] = NOTHING
+    """Keys that nodes read and that are no channels, see `minigraph.managed`."""
+
+    clock: Clock = REAL
+    """How to wait; tests set another one, see `minigraph.clock`."""
+
     classes: Sequence[type] = ()
     """The classes that the graph's schemas name; whatever saver it stores in must allow them."""
 
@@ -168,6 +202,11 @@ class Pregel(Graph):
         check_input: InputCheck | None = None,
         updates_of: Updates | None = None,
         context_schema: Any | None = None,
+        store: BaseStore | None = None,
+        cache: BaseCache[Any] | None = None,
+        retry_policy: RetryPolicy | Sequence[RetryPolicy] = (),
+        cache_policy: CachePolicy | None = None,
+        step_timeout: float | None = None,
         name: str = "LangGraph",
     ) -> None:
         self.input_channels = input_channels
@@ -181,6 +220,13 @@ class Pregel(Graph):
         self.check_input = check_input
         self.updates_of = updates_of
         self.context_schema = context_schema
+        check_store(store)
+        self.store = store
+        check_cache(cache)
+        self.cache = cache
+        self.retry_policy = retry_policy
+        self.cache_policy = cache_policy
+        self.step_timeout = step_timeout
         self.name = name
         faces = {
             "input_channels": Selection(input_channels),
@@ -188,11 +234,21 @@ class Pregel(Graph):
             "stream_channels": Selection(self.stream_channels),
         }
         ready = built(nodes)
-        check_graph(ready, channels, **faces)
+        if retry_policy or cache_policy:
+            default = on_demand("policies_of")("The graph", retry_policy, cache_policy)
+            ready = {name: on_demand("with_default")(node, default) for name, node in ready.items()}
+        check_graph(ready, channels, **faces, managed=self.managed)
+        care = {name: node.policies for name, node in ready.items() if node.policies is not None}
+        self.limited_nodes = [name for name, policies in care.items() if policies.timeout]
         self.interrupt_before_nodes = breakpoints_of(interrupt_before_nodes, ready)
         self.interrupt_after_nodes = breakpoints_of(interrupt_after_nodes, ready)
         self.layout = Layout(
-            ready, completed(channels), check_input=check_input, updates_of=updates_of, **faces
+            ready,
+            completed(channels),
+            check_input=check_input,
+            updates_of=updates_of,
+            managed=self.managed,
+            **faces,
         )
         self.environment = Environment(
             new_id=uuid6_text,
@@ -374,6 +430,7 @@ class Pregel(Graph):
             origin=place.origin,
             replay=None if view is None else view.replay,
             keeps_last=place.durability(options.get("durability")) == "exit",
+            control=control_of(place, options),
         )
         return run(self.layout, request, self.environment_for(place.saver))
 
@@ -421,6 +478,12 @@ class Pregel(Graph):
             raise TypeError(
                 f"No synchronous function was provided to {names}: a sync run cannot await. "
                 "Use ainvoke or astream, or give the node a sync function."
+            )
+        if self.limited_nodes:
+            names = ", ".join(map(repr, self.limited_nodes))
+            raise ValueError(
+                f"A sync run cannot keep the timeout of {names}: a thread cannot be stopped. "
+                "Use ainvoke or astream."
             )
 
     # ------------------------------------------------------------ running
@@ -618,16 +681,68 @@ class Pregel(Graph):
             )
         modes = reader.modes if reader.subgraphs else frozenset()
         if place.task is None:
-            return Around(place.saver, place.durability(chosen), modes, memories={})
+            return Around(
+                place.saver,
+                place.durability(chosen),
+                modes,
+                memories={},
+                store=self.store,
+                clock=self.clock,
+                cache=self.cache,
+                control=control_of(place, options),
+                step_timeout=self.step_timeout,
+            )
         outer = place.task.around
-        modes |= outer.modes
-        return Around(place.saver, place.durability(chosen), modes, outer.is_over, memories={})
+        return Around(
+            place.saver,
+            place.durability(chosen),
+            modes | outer.modes,
+            outer.is_over,
+            memories={},
+            store=self.store if outer.store is None else outer.store,
+            clock=outer.clock,
+            cache=self.cache,
+            control=control_of(place, options),
+            outer=place.task,
+            step_timeout=self.step_timeout,
+        )
 
     def driven(self, place: Place, reader: Reader, options: RunOptions) -> Driven:
         """What a driver of either kind is given for a call."""
         around = self.around(place, reader, options)
-        limit, live = place.config.get("max_concurrency"), reader.live or bool(around.modes)
+        limit = place.config.get("max_concurrency")
+        live = reader.live or bool(around.modes) or (Calls.possible and bool(reader.modes))
         return place.saver, limit, live, around.durability, around, place.inner
+
+    # ------------------------------------------------------------ caches
+
+    def clear_cache(self, nodes: Sequence[str] | None = None) -> None:
+        """Forget the outputs of these nodes, or of all (ER-51).
+
+        Raises `ValueError` if the graph has no cache, or not such a node.
+        """
+        cache, namespaces = self.cached(nodes)
+        cache.clear(namespaces)
+
+    async def aclear_cache(self, nodes: Sequence[str] | None = None) -> None:
+        """`clear_cache` on the running event loop."""
+        cache, namespaces = self.cached(nodes)
+        await cache.aclear(namespaces)
+
+    def cached(
+        self, nodes: Sequence[str] | None
+    ) -> tuple[BaseCache[Any], Sequence[tuple[str, ...]]]:
+        """The cache, and where in it the outputs of nodes are."""
+        if self.cache is None:
+            raise ValueError(
+                "No cache is set for this graph. Cannot clear cache. Compile it with one, such as "
+                "compile(cache=InMemoryCache())."
+            )
+        for name in nodes or ():
+            if name not in self.nodes:
+                raise ValueError(f"There is no node {name!r}, but there are {sorted(self.nodes)}.")
+        chosen = self.nodes if nodes is None else nodes
+        return self.cache, [cache_namespace(self.nodes[name]) for name in chosen]
 
     # ------------------------------------------------------------ threads
 
@@ -716,7 +831,8 @@ class Pregel(Graph):
         program = update_program(
             asked.layout, asked.config, supersteps, asked.environment, asked.around
         )
-        updated: RunnableConfig = finish(Driver(asked.saver).drive(program))
+        around = Around(asked.saver, store=self.store)  # a path function may look into it
+        updated: RunnableConfig = finish(Driver(asked.saver, around=around).drive(program))
         return updated
 
     async def aget_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
@@ -760,7 +876,9 @@ class Pregel(Graph):
         program = update_program(
             asked.layout, asked.config, supersteps, asked.environment, asked.around
         )
-        updated: RunnableConfig = await afinish(AsyncDriver(asked.saver), program)
+        around = Around(asked.saver, store=self.store)
+        driver = AsyncDriver(asked.saver, around=around)
+        updated: RunnableConfig = await afinish(driver, program)
         return updated
 
     def address(self, config: RunnableConfig, to_write: bool = False) -> Address:
@@ -819,6 +937,17 @@ def inner_graphs(
         if (recurse and inner not in around) if rest is None else rest != namespace:
             for below, found in inner_graphs(inner, rest, recurse, (*around, inner)):
                 yield f"{name}|{below}", found
+
+
+def control_of(place: Place, options: RunOptions) -> RunControl:
+    """What stops a run from outside: what the call says, or the run around it has."""
+    chosen = options.get("control")
+    if chosen is None:
+        inherited = None if place.task is None else place.task.around.control
+        chosen = options["control"] = inherited or RunControl()
+    if not isinstance(chosen, RunControl):
+        raise TypeError(f"control is a RunControl(), but it is {chosen!r:.200}.")
+    return chosen
 
 
 class Address(NamedTuple):

@@ -19,11 +19,18 @@ import inspect
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType, MappingProxyType
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 from minigraph.constants import TAG_HIDDEN
+from minigraph.doors import lazy_door
 from minigraph.pregel.selection import Selection
 from minigraph.types import RunnableConfig, new_record
+
+if TYPE_CHECKING:
+    from minigraph.policies import Policies
+
+on_demand = lazy_door(__name__, {"by_annotation": "minigraph.pregel.parameters"})
+"""Mostly there is nothing to find."""
 
 Write: TypeAlias = tuple[str, Any]
 """A channel's name, and what to write to it."""
@@ -51,7 +58,7 @@ NO_KEYWORDS: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class Surroundings(Protocol):
-    """What a task may ask of the run around it."""
+    """What a task may ask of the run around it. Whatever `GIVEN` names, it has."""
 
     @property
     def config(self) -> RunnableConfig:
@@ -61,6 +68,10 @@ class Surroundings(Protocol):
     def runtime(self) -> Any:
         """The task's run-time object (MR-02)."""
 
+    @property
+    def previous(self) -> Any:
+        """What the thread's last run has saved for this one (FN-06)."""
+
     def write(self, chunk: Any) -> None:
         """Tell the reader of the stream ``custom`` (ST-17)."""
 
@@ -68,7 +79,9 @@ class Surroundings(Protocol):
         """The state as this task left it: the super-step's start plus its own `writes`."""
 
 
-GIVEN: Final[Mapping[str, str]] = {"config": "config", "runtime": "runtime", "writer": "write"}
+GIVEN: Final[Mapping[str, str]] = {"writer": "write"} | {
+    name: name for name in ("config", "runtime", "previous", "store")
+}
 """Parameters that are given by name: the name → what of the surroundings it is."""
 
 
@@ -95,8 +108,7 @@ class UserFunction:
 
     Functions, methods, partials, classes with ``__call__`` and their async kinds are all
     fine, and so are graphs. The first parameter receives the state. Others are given by their
-    names: ``config``, ``runtime``, and ``writer``, which tells the stream ``custom`` something
-    (MR-05).
+    names, see `GIVEN`, or by their annotations, see `parameters` (MR-05).
 
     >>> UserFunction(lambda state, config: None).wants
     (('config', 'config'),)
@@ -112,6 +124,8 @@ class UserFunction:
         self.is_async = is_coroutine_function(self.function)
         further = () if self.graph else parameter_names(function)[1:]
         self.wants = tuple((n, GIVEN[n]) for n in GIVEN if n in further) if further else ()
+        if len(self.wants) < len(further):
+            self.wants += on_demand("by_annotation")(function)
 
     def call(self, value: Any, surroundings: Surroundings, chooses: bool = False) -> Call:
         """The call of this function with a value."""
@@ -191,6 +205,7 @@ class PregelNode:
         routes: conditional edges, taken last.
         tags, metadata: shown to the node in its config.
         targets: channels that the writers are known to write to; for drawings.
+        policies: what is to be done when it fails, takes long or repeats; see `retry`.
     """
 
     name: str
@@ -205,6 +220,7 @@ class PregelNode:
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     targets: tuple[str, ...] = ()
+    policies: Policies | None = None
 
     @property
     def hidden(self) -> bool:

@@ -18,6 +18,7 @@ graph of a thousand nodes in which one channel moved costs one look.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from minigraph.constants import MISSING, PULL, PUSH, TASK_SEPARATOR, TASKS
@@ -86,6 +87,8 @@ def plan(
             place = around + node.name
             id = task_id(f"{checkpoint_id}{place}{step}{node.name}{PUSH}{index}")
             path = (PUSH, index, False)
+            if send.timeout is not None:  # the Send's own limit
+                node = replace(node, policies=send.timeout.instead(node.policies))
             tasks.append(
                 new_record(Task, (id, node.name, path, send.arg, (PUSH,), (), place, node))
             )

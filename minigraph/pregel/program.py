@@ -27,7 +27,15 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from minigraph.constants import ERROR, INTERRUPT, LEVEL_SEPARATOR, MISSING, RESUME, TASKS
+from minigraph.constants import (
+    ERROR,
+    ERROR_SOURCE_NODE,
+    INTERRUPT,
+    LEVEL_SEPARATOR,
+    MISSING,
+    RESUME,
+    TASKS,
+)
 from minigraph.errors import (
     ErrorCode,
     GraphRecursionError,
@@ -36,7 +44,9 @@ from minigraph.errors import (
     add_note,
     message_with_code,
 )
+from minigraph.failures import GraphDrained
 from minigraph.pregel.beginning import Beginning
+from minigraph.pregel.calls import Called, called_task
 from minigraph.pregel.effects import (
     NEXT,
     NOTHING,
@@ -46,7 +56,9 @@ from minigraph.pregel.effects import (
     Emit,
     Failed,
     Finished,
+    Late,
     Program,
+    Reply,
     SaveWrites,
     Start,
     Stopped,
@@ -54,6 +66,7 @@ from minigraph.pregel.effects import (
     Warn,
 )
 from minigraph.pregel.events import task_result_event
+from minigraph.pregel.handlers import handler_task, hands_over
 from minigraph.pregel.identity import interrupt_id, without_ids
 from minigraph.pregel.interrupts import Resumption, holds
 from minigraph.pregel.layout import Layout
@@ -88,6 +101,8 @@ def run(layout: Layout, request: Request, environment: Environment) -> Program:
             machine.give_up()
         if not tasks:
             break
+        if request.control is not None and (reason := request.control.drain_reason) is not None:
+            raise GraphDrained(reason)
         if request.stop_before and holds(request.stop_before, tasks, machine.state):
             yield from machine.stop_at_breakpoint()
             break
@@ -144,12 +159,33 @@ class Run(Beginning):
                 view = new_record(View, (self.config, self.step, self.state, None, *about))
                 yield new_record(Start, ([*waiting.values()], view))
             while waiting and (outcome := (yield NEXT)) is not None:
+                if isinstance(outcome, Called):
+                    yield from self.take_call(outcome, waiting)
+                    continue
+                if isinstance(outcome, Late):
+                    failure = failure or outcome.error
+                    yield Cancel(wait=True)
+                    continue
                 task = self.ended(waiting, outcome)
-                if isinstance(outcome, Finished) and not (self.keeps_records or outcome.answers):
+                if (
+                    isinstance(outcome, Finished)
+                    and not (self.keeps_records or outcome.answers)
+                    and task.id not in self.calls
+                ):
                     self.finished[task.id] = outcome.writes
                     continue
                 error = yield from self.take_outcome(task, outcome)
-                if error is not None and failure is None:
+                if task.id in self.calls:
+                    told = outcome if error is None else Failed(task.id, error)
+                    for reply in self.calls.pop(task.id):
+                        yield Reply(reply, told)
+                elif error is not None and task.id in self.finished:
+                    handler = handler_task(self.layout, task, error)
+                    tasks.append(handler)
+                    if failure is None:
+                        waiting[handler.id] = handler
+                        yield Start([handler], view)
+                elif error is not None and failure is None:
                     failure = error
                     yield Cancel(wait=True)
         except Stopped:
@@ -157,6 +193,8 @@ class Run(Beginning):
             raise
         if failure is not None:
             raise failure
+        if self.drained is not None:
+            raise self.drained
         if waiting:
             names = sorted(task.name for task in waiting.values())
             raise RuntimeError(
@@ -169,6 +207,26 @@ class Run(Beginning):
             yield from self.pause(tasks)
         else:
             yield from self.complete(tasks)
+
+    def take_call(self, called: Called, waiting: dict[str, Task]) -> Part:
+        """A task has called another: run that, or give the result that it has had before."""
+        caller = waiting[called.task_id]
+        task = called_task(caller, called, self.checkpoint_id, self.step, self.namespace)
+        if (writes := self.finished.get(task.id)) is not None:
+            yield Reply(called.reply, Finished(task.id, writes))
+            return
+        if task.id in self.calls:  # another attempt of its caller has called it, and it runs
+            self.calls[task.id].append(called.reply)
+            return
+        waiting[task.id] = task
+        self.calls[task.id] = [called.reply]
+        if self.tells_ends:
+            yield from self.tell_start([task])
+        if self.resumption is not None:
+            for answers in [*self.resumption.answers.values()]:
+                yield from self.hand_out({task.id: task}, {task.id: answers})
+        about = (self.request.context, self.held, self.resumption, self.loose, self.replay)
+        yield Start([task], View(self.config, self.step, self.state, None, *about))
 
     def hand_out(self, tasks: Mapping[str, Task], answers: Mapping[str, Mapping[str, Any]]) -> Part:
         """Give these tasks the answers to their own questions, before they run again."""
@@ -207,7 +265,8 @@ class Run(Beginning):
     ) -> Generator[Effect, Any, BaseException | None]:
         """Store what became of a task, and tell it. Returns its error, if it has one.
 
-        A task whose writes cannot be stored has failed like one that raised (CP-54).
+        A task whose writes cannot be stored has failed like one that raised (CP-54). One that has
+        failed counts as finished if it has a handler, whose turn it is then (ER-31).
         """
         error: BaseException
         try:
@@ -218,9 +277,13 @@ class Run(Beginning):
                     yield effect
                 self.finished[task.id] = outcome.writes
                 if self.tells_ends:
-                    yield from self.tell_end(task, outcome.writes)
+                    yield from self.tell_end(task, outcome.writes, cached=outcome.cached)
                 return None
             if isinstance(outcome, Asked):
+                if task.id in self.calls:  # whoever has called it asks in its place
+                    if self.request.has_saver:
+                        yield self.stored(task, ((INTERRUPT, [*outcome.interrupts]),))
+                    return None
                 yield from self.take_questions(task, outcome.interrupts)
                 return None
             error = outcome.error
@@ -231,12 +294,19 @@ class Run(Beginning):
         if isinstance(error, ParentCommand):
             unknown = self.unknown_graph(error.args)
             if unknown is None:
-                self.upward += error.args
+                if task.id not in self.calls:  # else whoever has called it is told
+                    self.upward += error.args
                 return None
             error = unknown
+        if isinstance(error, GraphDrained):
+            self.drained = None if task.id in self.calls else error
+            return None
         add_note(error, f"During task with name {task.name!r} and id {task.id!r}")
+        writes: tuple[Write, ...] = ((ERROR, error), *self.still_open(task))
+        handled = isinstance(outcome, Failed) and hands_over(task, error)
+        if handled:
+            writes += ((ERROR_SOURCE_NODE, task.name),)
         if self.request.has_saver:
-            writes: tuple[Write, ...] = ((ERROR, error), *self.still_open(task))
             try:
                 yield self.stored(task, writes)
             except Stopped:
@@ -244,6 +314,9 @@ class Run(Beginning):
             except Exception as problem:
                 # The run fails anyway; what matters is that its siblings are still taken in.
                 add_note(error, f"This error could not be stored: {problem!r}")
+                handled = False
+        if handled:
+            self.finished[task.id] = writes
         if self.tells_ends:
             yield from self.tell_end(task, (), error)
         return error
@@ -316,13 +389,16 @@ class Run(Beginning):
 
     def stop(self, tasks: list[Task], waiting: dict[str, Task]) -> Part:
         """Somebody left: keep what is finished, and wait for nothing (ST-30)."""
-        self.stopped = True
+        self.stopped, failed = True, False
         yield Cancel(wait=False)
         while waiting and (outcome := (yield NEXT)) is not None:
+            if isinstance(outcome, Called):
+                continue  # nobody begins anything any more
             error = yield from self.take_outcome(waiting.pop(outcome.task_id), outcome)
+            failed = failed or error is not None
             if error is not None and isinstance(outcome, Finished):
                 raise error  # finished work could not be stored, and whoever leaves must know
-        if not self.upward and all(task.id in self.finished for task in tasks):
+        if not (self.upward or failed) and all(task.id in self.finished for task in tasks):
             yield from self.complete(tasks)
         for task in waiting.values() if self.request.has_saver else ():
             if writes := self.still_open(task):

@@ -26,6 +26,8 @@ from minigraph.constants import (
     START,
     TASKS,
 )
+from minigraph.failures import GraphDrained
+from minigraph.managed import count_down
 from minigraph.pregel.deltas import Deltas
 from minigraph.pregel.effects import NOTHING, Effect, Emit, Paused, Save, SaveWrites, Warn
 from minigraph.pregel.events import (
@@ -36,6 +38,7 @@ from minigraph.pregel.events import (
     update_event,
     with_map,
 )
+from minigraph.pregel.handlers import handlers_needed, has_handed_over, is_handler
 from minigraph.pregel.identity import path_text
 from minigraph.pregel.inner import graphs_in
 from minigraph.pregel.interrupts import Loose, Resumption
@@ -86,10 +89,12 @@ class Progress:
         self.replay = request.replay
         self.went_back = False
         self.held: dict[str, Sequence[Any]] = {}
+        self.calls: dict[str, list[Any]] = {}  # by the id of a task that was called: who waits for it
         self.late: Sequence[Write] = ()
         self.upward: list[Any] = []
         self.interrupts: list[Interrupt] = []
         self.paused = False
+        self.drained: GraphDrained | None = None
         self.stopped = False
         modes = request.modes
         self.tells_values = "values" in modes
@@ -110,7 +115,12 @@ class Progress:
     def next_tasks(self, namespace: str | None = None) -> list[Task]:
         """The plan of the next super-step; of another namespace, if that is where it stood."""
         here = self.namespace if namespace is None else namespace
-        return plan(self.layout, self.state, self.checkpoint_id, self.step, here)
+        count_down(self.state.readable, self.layout.managed, self.last_step - self.step)
+        tasks = plan(self.layout, self.state, self.checkpoint_id, self.step, here)
+        loaded = self.loaded
+        if self.layout.has_handlers and loaded and loaded.checkpoint["id"] == self.checkpoint_id:
+            tasks += handlers_needed(self.layout, tasks, loaded).values()
+        return tasks
 
     def changes_of(self, tasks: list[Task]) -> Changes:
         """What the writes of these finished tasks make of the present state."""
@@ -193,7 +203,8 @@ class Progress:
         if not isinstance(value, Send) or not isinstance(value.arg, dict):
             return value
         untracked = self.layout.untracked
-        return Send(value.node, {k: v for k, v in value.arg.items() if k not in untracked})
+        arg = {k: v for k, v in value.arg.items() if k not in untracked}
+        return Send(value.node, arg, value.timeout)
 
     def tell_start(self, tasks: Sequence[Task]) -> Part:
         """Tell which tasks begin; and what those wrote that have finished before (ST-13)."""
@@ -203,19 +214,24 @@ class Progress:
                 yield from self.tell("tasks", "task", task_event(task, self.request.config))
         if self.tells_updates and self.finished:
             for task in shown:
-                if (writes := self.finished.get(task.id)) is not None:
+                writes = self.finished.get(task.id)
+                if writes is not None and not has_handed_over(writes):
                     event = update_event(task, writes, self.request.output, cached=True)
                     yield Emit("updates", event)
 
     def tell_end(
-        self, task: Task, writes: Sequence[Write], error: BaseException | None = None
+        self,
+        task: Task,
+        writes: Sequence[Write],
+        error: BaseException | None = None,
+        cached: bool = False,
     ) -> Part:
         """Tell what a task wrote, or its error (ST-11, ST-14, ST-20)."""
         if self.stopped or task.node.hidden:
             return
         if self.tells_updates and error is None:
-            yield Emit("updates", update_event(task, writes, self.request.output))
-        if self.tells_tasks:
+            yield Emit("updates", update_event(task, writes, self.request.output, cached))
+        if self.tells_tasks and not cached:
             event = task_result_event(task, writes, self.layout.stream_channels, error)
             yield from self.tell("tasks", "task_result", event)
 
@@ -228,8 +244,8 @@ class Progress:
             parent_config=self.parent_config and with_map(self.parent_config, around),
             values=None if values is MISSING else values,
             metadata=self.metadata,
-            tasks=tasks,
-            finished=self.finished,
+            tasks=[task for task in tasks if not is_handler(task)],
+            finished={i: w for i, w in self.finished.items() if not has_handed_over(w)},
             errors=self.errors,
             questions=stored_questions(self.loaded) if self.resumption else NOTHING,
             graphs=graphs_in(self.layout),

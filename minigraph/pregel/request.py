@@ -14,6 +14,7 @@ from minigraph.pregel.interrupts import Breakpoints, Loose, Origin, Replay
 from minigraph.pregel.known import Known
 from minigraph.pregel.live import Version
 from minigraph.pregel.selection import Selection
+from minigraph.runtime import RunControl
 from minigraph.types import RunnableConfig
 
 
@@ -53,6 +54,7 @@ class Request(NamedTuple):
         held: for an inner graph that keeps nothing: the answers it has got so far, by task id.
         origin: where to start from, if that is a point inside of a graph in a node.
         replay: set if a run around it goes back in time.
+        control: what stops the run from outside, between two super-steps.
         keeps_last: whether only the last checkpoint is sure to be kept, see `durability`.
     """
 
@@ -71,3 +73,4 @@ class Request(NamedTuple):
     origin: Origin | None = None
     replay: Replay | None = None
     keeps_last: bool = False
+    control: RunControl | None = None

@@ -15,21 +15,25 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import Context, copy_context
 from dataclasses import replace
 from functools import partial
 from inspect import isawaitable
 from queue import Empty, SimpleQueue
-from threading import Condition
+from threading import Condition, get_ident
 from time import perf_counter
 from types import CoroutineType
 from typing import Any, Final, TypeAlias
 
-from minigraph.context import running_task
+from minigraph.clock import tell_of_an_end
+from minigraph.context import Calls, running_task
 from minigraph.errors import GraphInterrupt, NodeCancelledError, ParentCommand
-from minigraph.pregel.effects import Asked, Emit, Failed, Finished, View
+from minigraph.pregel.attempts import pursue, pursue_async
+from minigraph.pregel.calls import Called, is_call
+from minigraph.pregel.effects import Asked, Emit, Failed, Finished, Late, View
 from minigraph.pregel.node import Call
 from minigraph.pregel.plan import Task
 from minigraph.pregel.running import NOTHING_AROUND, Around, Running
@@ -42,6 +46,9 @@ MAX_THREADS: Final = 32
 
 Tasks mostly wait for a network, so this is not a matter of processor cores.
 """
+
+NO_LIMIT: Final = 100_000
+"""For a pool of which somebody else counts the threads."""
 
 FIRST_THREADS: Final = 4
 """How many threads a super-step begins with; more come when these are not enough."""
@@ -57,8 +64,19 @@ Tell: TypeAlias = Callable[[Emit], None]
 def perform(
     task: Task, view: View, tell: Tell | None = None, around: Around = NOTHING_AROUND
 ) -> Outcome:
+    """Run one task on this thread; as often as its policies want, if it has any."""
+    if task.node.policies is None:
+        outcome = attempt(Running(task, view, tell, around))
+    else:
+        outcome = pursue(task, view, tell, around, attempt)
+    if around.outer is not None:
+        around.outer.beat()
+    return outcome
+
+
+def attempt(running: Running) -> Outcome:
     """Walk through one task, calling sync user code."""
-    running = Running(task, view, tell, around)
+    task = running.task
     running_task.set(running)
     walk = running.walk()
     answer: Any = None
@@ -70,7 +88,7 @@ def perform(
                 call = walk.send(answer)
             except StopIteration as end:
                 answers = running.answered() if running.took else running.answers
-                return new_record(Finished, (task.id, end.value, answers))
+                return new_record(Finished, (task.id, end.value, answers, False))
             try:
                 if call.keywords:
                     answer = call.function(*call.arguments, **call.keywords)
@@ -123,8 +141,20 @@ async def perform_async(
     tell: Tell | None = None,
     around: Around = NOTHING_AROUND,
 ) -> Outcome:
+    """Run one task on the event loop; as often as its policies want, if it has any."""
+    if task.node.policies is None:
+        outcome = await attempt_async(call_sync, Running(task, view, tell, around))
+    else:
+        work = partial(attempt_async, call_sync)
+        outcome = await pursue_async(task, view, tell, around, work)
+    if around.outer is not None:
+        around.outer.beat()
+    return outcome
+
+
+async def attempt_async(call_sync: Callable[[Call], Awaitable[Any]], running: Running) -> Outcome:
     """Walk through one task, awaiting async user code and handing on sync code."""
-    running = Running(task, view, tell, around)
+    task = running.task
     running_task.set(running)
     walk = running.walk()
     answer: Any = None
@@ -134,7 +164,7 @@ async def perform_async(
                 call = walk.send(answer)
             except StopIteration as end:
                 answers = running.answered() if running.took else running.answers
-                return new_record(Finished, (task.id, end.value, answers))
+                return new_record(Finished, (task.id, end.value, answers, False))
             try:
                 if call.is_async:
                     answer = await call.function(*call.arguments, **call.keywords)
@@ -158,6 +188,11 @@ async def perform_async(
         return Asked(task.id, questions_of(asking), running.answered())
     except Exception as error:
         return Failed(task.id, error, running.answered())
+
+
+def late(around: Around) -> Late:
+    """What the program is told when a super-step goes on for too long."""
+    return Late(TimeoutError(f"The super-step took longer than {around.step_timeout} seconds."))
 
 
 class Escaped:
@@ -216,32 +251,47 @@ class ThreadRunner:
     ) -> None:
         self.outer_is_over = around.is_over
         self.inner_runs = Counted()
-        self.around = around._replace(is_over=self.is_over, inner_runs=self.inner_runs)
+        self.around = around._replace(
+            is_over=self.is_over, inner_runs=self.inner_runs, call=self.call
+        )
+        self.replies: set[Any] = set()
+        self.blocked = 0  # threads on which a task waits for one that it has called
+        self.here: int | None = None  # the driver's thread, while a task is at work on it
+        self.listen: Callable[[Any], None]  # set by the driver
         self.over = False
         self.limit = limit or MAX_THREADS
         self.live = live
         self.waiting: deque[tuple[Context, Task, View]] = deque()
-        self.outcomes: SimpleQueue[Outcome | Emit | BaseException | None] = SimpleQueue()
+        self.outcomes: SimpleQueue[Outcome | Emit | Called | BaseException | int | None]
+        self.outcomes = SimpleQueue()
         self.tell = self.outcomes.put if live else None
         self.on_threads = 0  # tasks that threads have taken, or will
         self.workers = 0  # threads that look for tasks
         self.pool: ThreadPoolExecutor | None = None
         self.patient = True
+        self.until: float | None = None  # the end of what the super-step may take
+        self.listens = live or around.step_timeout is not None
 
     def start(self, tasks: Sequence[Task], view: View) -> None:
         self.patient = True
+        if self.around.step_timeout is not None and self.idle:
+            self.until = self.around.clock.monotonic() + self.around.step_timeout
         for task in tasks:
             self.waiting.append((copy_context(), task, view))
         # A task alone runs in `next`, unless `next` has to listen to what it says.
-        if len(tasks) > 1 or self.on_threads or self.live:
+        if len(tasks) > 1 or self.on_threads or self.listens or self.here:
             self.on_threads += len(tasks)
-            for _ in range(min(len(tasks), self.limit, FIRST_THREADS) - self.workers):
-                self.hire()
+            # Whoever has called a task keeps his own thread.
+            at_work = 0 if is_call(tasks[0]) else self.workers
+            for _ in range(min(len(tasks), self.limit, FIRST_THREADS) - at_work):
+                if self.workers - self.blocked < self.limit:
+                    self.hire()
 
     def hire(self) -> None:
         """Let one more thread take waiting tasks, one after the other."""
         if self.pool is None:
-            self.pool = ThreadPoolExecutor(self.limit, thread_name_prefix="minigraph")
+            most = NO_LIMIT if Calls.possible else self.limit
+            self.pool = ThreadPoolExecutor(most, thread_name_prefix="minigraph")
         self.workers += 1
         self.pool.submit(self.take_waiting)
 
@@ -258,7 +308,11 @@ class ThreadRunner:
                 # A thread that dies silently would be waited for forever.
                 self.outcomes.put(error)
 
-    def next(self) -> Outcome | Emit | None:
+    def left(self) -> float | None:
+        """How many seconds the super-step may still go on."""
+        return None if self.until is None else max(0, self.until - self.around.clock.monotonic())
+
+    def next(self) -> Outcome | Emit | Called | Late | None:
         """The outcome of the next task to end, or what one says before that.
 
         None when there is nothing to wait for.
@@ -267,9 +321,12 @@ class ThreadRunner:
             try:
                 # More threads are hired only while there is nothing else to do: a thousand quick
                 # tasks are done by a few before the last of many could have been started.
-                can_hire = bool(self.waiting) and self.workers < self.limit
-                outcome = self.outcomes.get(block=self.patient and not can_hire)
+                can_hire = bool(self.waiting) and self.workers - self.blocked < self.limit
+                outcome = self.outcomes.get(self.patient and not can_hire, self.left())
             except Empty:
+                if self.left() == 0:
+                    self.until = None
+                    return late(self.around)
                 if not self.patient:
                     return None
                 self.hire()
@@ -277,7 +334,10 @@ class ThreadRunner:
             if outcome is None:
                 self.workers -= 1
                 continue
-            if isinstance(outcome, Emit):
+            if isinstance(outcome, int):  # a thread is blocked, or no longer
+                self.blocked += outcome
+                continue
+            if isinstance(outcome, (Emit, Called)):
                 return outcome
             self.on_threads -= 1
             if isinstance(outcome, BaseException):
@@ -286,7 +346,11 @@ class ThreadRunner:
         if not self.waiting:
             return None
         context, task, view = self.waiting.popleft()
-        return context.run(perform, task, view, None, self.around)
+        self.here = get_ident()
+        try:
+            return context.run(perform, task, view, None, self.around)
+        finally:
+            self.here = None
 
     @property
     def idle(self) -> bool:
@@ -301,21 +365,57 @@ class ThreadRunner:
         """Give up tasks that have not begun. A running thread cannot be stopped."""
         self.patient = wait
         self.over = self.over or not wait
+        if self.over:
+            tell_of_an_end()
+        called: list[tuple[Context, Task, View]] = []
         while self.waiting:
             try:
-                self.waiting.pop()
+                entry = self.waiting.pop()
             except IndexError:  # a thread was quicker
                 break
-            if self.on_threads:
+            if wait and is_call(entry[1]):  # somebody waits for it
+                called.append(entry)
+            elif self.on_threads:
                 self.on_threads -= 1
+        self.waiting.extend(reversed(called))
 
     def close(self) -> None:
         """Let the threads go. Graphs in tasks have stored what others read, so they are waited for:
         they end with their present super-step."""
+        for reply in [*self.replies]:
+            reply.give_up()
         if self.pool is not None:
             self.pool.shutdown(wait=False, cancel_futures=True)
             if self.over:
                 self.inner_runs.wait()
+
+    def call(self, called: Called) -> None:
+        """A task calls another. If it is at work on the driver's own thread, the driver, which cannot
+        listen, is told here."""
+        if called.node.async_functions:
+            raise RuntimeError(
+                "In an sync context async tasks cannot be called: the run has no event loop for "
+                f"task {called.node.name!r}. Use ainvoke or astream, or make it sync."
+            )
+        called.reply.expect(self.replies, self.while_waiting)
+        if self.here == get_ident():
+            self.listen(called)
+        else:
+            self.outcomes.put(called)
+
+    @contextmanager
+    def while_waiting(self, reply: Any) -> Iterator[None]:
+        """A task waits for another, and others may run meanwhile."""
+        if self.here == get_ident():
+            while not reply.done():
+                self.listen(self.next())
+            yield
+            return
+        self.outcomes.put(1)
+        try:
+            yield
+        finally:
+            self.outcomes.put(-1)
 
 
 class LoopRunner:
@@ -330,27 +430,34 @@ class LoopRunner:
     def __init__(
         self, limit: int | None, live: bool = False, around: Around = NOTHING_AROUND
     ) -> None:
-        self.around = around
+        self.around = around._replace(call=self.call)
+        self.replies: set[Any] = set()
+        self.blocked = 0  # tasks that wait for one that they have called
         self.limit = limit
         self.live = live
         self.loop: asyncio.AbstractEventLoop | None = None
         self.waiting: deque[tuple[Context, Task, View]] = deque()
         self.running: dict[str, asyncio.Task[None]] = {}
-        self.outcomes: deque[Outcome | Emit] = deque()
+        self.outcomes: deque[Outcome | Emit | Called | Late] = deque()
         self.wake: asyncio.Future[None] | None = None
         self.pool: ThreadPoolExecutor | None = None
         self.is_quick: dict[int, bool] = {}
         self.filling = False
         self.alone = False  # whether the task that waits is the only one
         self.cancelling = False
+        self.alarm: asyncio.Task[None] | None = None
 
     def start(self, tasks: Sequence[Task], view: View) -> None:
-        if self.live:
+        if self.live or Calls.possible:
             self.loop = asyncio.get_running_loop()
+        limited = self.around.step_timeout is not None
+        if limited and not self.running:
+            self.alarm = asyncio.create_task(self.ring())
         # The context is the caller's, so it is copied here: `fill` may run inside another task.
         for task in tasks:
             self.waiting.append((copy_context(), task, view))
-        self.alone = len(self.waiting) == 1 and not self.running and not self.live
+        listens = self.running or self.live or limited or Calls.possible
+        self.alone = len(self.waiting) == 1 and not listens
         if not self.alone:  # else it will run in `next`
             self.fill()
 
@@ -359,7 +466,9 @@ class LoopRunner:
         if self.filling:
             return  # a task that started at once has ended: the loop below goes on without us
         self.filling = True
-        while self.waiting and (self.limit is None or len(self.running) < self.limit):
+        while self.waiting and (
+            self.limit is None or len(self.running) - self.blocked < self.limit
+        ):
             context, task, view = self.waiting.popleft()
             running = asyncio.create_task(self.attempt(task, view), context=context)
             if not running.done():  # it may be, where tasks start at once
@@ -385,14 +494,40 @@ class LoopRunner:
         self.running.pop(task_id, None)
         self.put(outcome)
         self.fill()
+        if self.alarm is not None and not self.running:
+            self.alarm.cancel()
 
-    def put(self, told: Outcome | Emit) -> None:
+    async def ring(self) -> None:
+        """Tell that the super-step has gone on for as long as it may."""
+        await self.around.clock.asleep(self.around.step_timeout or 0)
+        self.put(late(self.around))
+
+    def put(self, told: Outcome | Emit | Called | Late) -> None:
         """Let `next` have this, and wake it if it waits."""
         self.outcomes.append(told)
         if self.wake is not None and not self.wake.done():
             self.wake.set_result(None)
 
-    def tell(self, emit: Emit) -> None:
+    def call(self, called: Called) -> None:
+        """A task calls another."""
+        called.reply.expect(self.replies, self.while_waiting, self.loop)
+        self.tell(called)
+
+    @contextmanager
+    def while_waiting(self, reply: Any) -> Iterator[None]:
+        """A task waits for another, and others may run meanwhile."""
+        assert self.loop is not None
+        self.loop.call_soon_threadsafe(self.count_blocked, 1)
+        try:
+            yield
+        finally:
+            self.loop.call_soon_threadsafe(self.count_blocked, -1)
+
+    def count_blocked(self, change: int) -> None:
+        self.blocked += change
+        self.fill()
+
+    def tell(self, emit: Emit | Called) -> None:
         """What a task says; sync nodes say it from their threads."""
         try:
             here = asyncio.get_running_loop()
@@ -432,12 +567,12 @@ class LoopRunner:
     async def on_thread(self, call: Call) -> tuple[Any, float]:
         """Call sync user code on one of the run's threads."""
         if self.pool is None:
-            threads = self.limit or MAX_THREADS
+            threads = NO_LIMIT if Calls.possible else self.limit or MAX_THREADS
             self.pool = ThreadPoolExecutor(threads, thread_name_prefix="minigraph")
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self.pool, copy_context().run, timed, call)
 
-    async def next(self) -> Outcome | Emit | None:
+    async def next(self) -> Outcome | Emit | Called | Late | None:
         """The outcome of the next task to end, or what one says before that.
 
         None when there is nothing to wait for.
@@ -485,5 +620,9 @@ class LoopRunner:
             running.cancel()
 
     def close(self) -> None:
+        for reply in [*self.replies]:
+            reply.give_up()
+        if self.alarm is not None:
+            self.alarm.cancel()
         if self.pool is not None:
             self.pool.shutdown(wait=False, cancel_futures=True)

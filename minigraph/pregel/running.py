@@ -10,19 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from typing import Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
+from minigraph.cache.base import BaseCache
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
-from minigraph.constants import LEVEL_SEPARATOR, MISSING, PUSH
+from minigraph.clock import REAL, Clock
+from minigraph.constants import LEVEL_SEPARATOR, MISSING, PREVIOUS, PUSH
 from minigraph.errors import GraphInterrupt
 from minigraph.pregel.effects import NOTHING, Emit, View
 from minigraph.pregel.identity import interrupt_id
 from minigraph.pregel.io import read_after
-from minigraph.pregel.node import Call, Write
+from minigraph.pregel.calls import Called
+from minigraph.pregel.node import Call, PregelNode, Write
 from minigraph.pregel.plan import Task
 from minigraph.pregel.selection import Selection
-from minigraph.runtime import Runtime
+from minigraph.runtime import ExecutionInfo, RunControl, Runtime
 from minigraph.types import Durability, Interrupt, RunnableConfig
+
+if TYPE_CHECKING:
+    from minigraph.store.base import BaseStore
 
 
 class InnerRuns(Protocol):
@@ -41,7 +47,14 @@ class Around(NamedTuple):
         modes: what somebody wants to read of them.
         is_over: whether the run around them has ended without waiting for them.
         inner_runs: counts them.
+        call: has another task run; None where nobody could.
         memories: by the namespace of a graph's memory, the super-step and task that used it last.
+        clock: what time it is, and how to wait.
+        cache: where outputs are kept that may be used again.
+        control: what the caller gave, to stop the run with.
+        outer: the task that has called this graph, if one has.
+        store: where nodes find what is to outlive their threads.
+        step_timeout: for how many seconds a super-step of this graph may go on.
     """
 
     saver: BaseCheckpointSaver[Any] | None = None
@@ -50,6 +63,13 @@ class Around(NamedTuple):
     is_over: Callable[[], bool] = bool
     inner_runs: InnerRuns | None = None
     memories: dict[str, tuple[int, str]] | None = None
+    call: Callable[[Called], None] | None = None
+    clock: Clock = REAL
+    cache: BaseCache[Any] | None = None
+    control: RunControl | None = None
+    outer: Running | None = None
+    store: BaseStore | None = None
+    step_timeout: float | None = None
 
 
 NOTHING_AROUND = Around()
@@ -61,10 +81,15 @@ class Running:
     # What most tasks never touch costs them nothing: it is the class's, until it is set.
     asked = 0
     calls = 0  # of other graphs
+    tasks_called = 0
     took = False  # whether it has used an answer that was not meant for it in particular
     answers: Mapping[str, Sequence[Any]] = NOTHING
     held: Sequence[Any] = ()
     known_config: RunnableConfig | None = None
+    attempt = 1
+    began: float | None = None  # the first attempt
+    active: float | None = None  # when there was a sign of life, if anybody waits for one
+    only_heartbeats = False  # whether nothing else counts as one
 
     def __init__(
         self,
@@ -90,9 +115,56 @@ class Running:
 
     @property
     def runtime(self) -> Runtime[Any]:
-        return Runtime(context=self.view.context, stream_writer=self.write)
+        return Runtime(
+            context=self.view.context,
+            store=self.store,
+            stream_writer=self.write,
+            heartbeat=self.heartbeat,
+            previous=self.previous,
+            execution_info=self.execution_info,
+            control=self.around.control,
+        )
+
+    @property
+    def execution_info(self) -> ExecutionInfo:
+        if self.began is None:  # without policies nobody has looked at the clock
+            self.began = self.around.clock.now()
+        place = self.view.config.get("configurable", {})
+        run_id = self.view.config.get("run_id")
+        return ExecutionInfo(
+            checkpoint_id=place.get("checkpoint_id") or "",
+            checkpoint_ns=self.task.namespace,
+            task_id=self.task.id,
+            thread_id=place.get("thread_id"),
+            run_id=None if run_id is None else str(run_id),
+            node_attempt=self.attempt,
+            node_first_attempt_time=self.began,
+        )
+
+    def heartbeat(self) -> None:
+        """The node is alive, and says so; and so are those around it (ER-20)."""
+        if self.active is not None:
+            self.active = self.around.clock.monotonic()
+        if self.around.outer is not None:
+            self.around.outer.heartbeat()
+
+    def beat(self) -> None:
+        """Something goes on in the task, so it is alive, if that is sign enough."""
+        if self.active is not None and not self.only_heartbeats:
+            self.active = self.around.clock.monotonic()
+        if self.around.outer is not None:
+            self.around.outer.beat()
+
+    @property
+    def store(self) -> BaseStore | None:
+        return self.around.store
+
+    @property
+    def previous(self) -> Any:
+        return self.view.state.readable.get(PREVIOUS)
 
     def write(self, chunk: Any) -> None:
+        self.beat()
         if self.emit is not None:
             self.emit(Emit("custom", chunk))
 
@@ -138,6 +210,13 @@ class Running:
         index = self.calls
         self.calls += 1
         return f"{LEVEL_SEPARATOR}{index}" if index else ""
+
+    def call(self, node: PregelNode, input: Any, reply: Any) -> None:
+        """Have this run as a task of its own; what it gives comes to `reply`."""
+        assert self.around.call is not None, "a runner says how"
+        called = Called(self.task.id, self.tasks_called, node, input, reply)
+        self.tasks_called += 1
+        self.around.call(called)
 
     def read(self, selection: Selection, writes: Sequence[Write]) -> Any:
         return read_after(self.view.state, writes, selection)

@@ -27,7 +27,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from minigraph.constants import ERROR, INTERRUPT, NO_WRITES, RESUME, RETURN
+from minigraph.constants import ERROR, ERROR_SOURCE_NODE, INTERRUPT, NO_WRITES, RESUME, RETURN
 from minigraph.errors import add_note
 from minigraph.pregel.identity import path_text
 from minigraph.pregel.layout import Layout
@@ -35,7 +35,7 @@ from minigraph.pregel.live import Changes, Channels, LiveState, Version
 from minigraph.pregel.node import Write
 from minigraph.types import new_record
 
-ABOUT_THE_TASK = frozenset({ERROR, INTERRUPT, NO_WRITES, RESUME, RETURN})
+ABOUT_THE_TASK = frozenset({ERROR, ERROR_SOURCE_NODE, INTERRUPT, NO_WRITES, RESUME, RETURN})
 """Writes that are kept with a task and are no part of the state (CP-20, CP-21)."""
 
 

@@ -15,6 +15,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
+from minigraph.cache.base import BaseCache
 from minigraph.channels.base import BaseChannel
 from minigraph.channels.topic import Topic
 from minigraph.checkpoint.base.saver import BaseCheckpointSaver
@@ -45,6 +46,7 @@ def check_graph(
     input_channels: Selection,
     output_channels: Selection,
     stream_channels: Selection,
+    managed: Iterable[str] = (),
 ) -> None:
     """Refuse a graph that cannot work.
 
@@ -68,12 +70,13 @@ def check_graph(
     looked_at: set[int] = set()  # mostly all nodes read by one and the same selection
     for name, node in nodes.items():
         check_node_name(name)
+        check_limit(node)
         require_known("Node {!r} subscribes to", name, node.triggers, known)
         require_known("Node {!r} writes to", name, node.targets, known)
         for selection in (node.channels, *[route.selection for route in node.routes]):
             if id(selection) not in looked_at:
                 looked_at.add(id(selection))
-                require_known("Node {!r} reads", name, selection.names, known)
+                require_known("Node {!r} reads", name, selection.names, known.union(managed))
     require_known("{} names", "input_channels", input_channels.names, known)
     check_input_is_heard(nodes, input_channels)
     require_known("{} names", "output_channels", output_channels.names, known)
@@ -179,6 +182,36 @@ def check_saver(checkpointer: Any) -> None:
         raise TypeError(
             "Invalid checkpointer provided. Expected an instance of BaseCheckpointSaver, such "
             f"as InMemorySaver(), True, False, or None, but received {received}."
+        )
+
+
+def check_limit(node: PregelNode) -> None:
+    """Raise `ValueError` for a node that may only take so long, and cannot be stopped (ER-21)."""
+    if node.policies is None or node.policies.timeout is None:
+        return
+    functions = [f for f in (node.bound, *node.then) if f is not None]
+    if not all(f.is_async or f.awaited is not None for f in functions):
+        raise ValueError(
+            f"Node {node.name!r} is sync, and only async nodes can have a timeout: a thread cannot "
+            "be stopped. Make its function async, and run the graph with ainvoke or astream."
+        )
+
+
+def check_cache(cache: Any) -> None:
+    """Raise `TypeError` for what is no cache."""
+    if cache is not None and not isinstance(cache, BaseCache):
+        raise TypeError(
+            "A cache is an instance of BaseCache, such as InMemoryCache(), or None, but this is "
+            f"{cache!r:.200}."
+        )
+
+
+def check_store(store: Any) -> None:
+    """Raise `TypeError` for what is no store. What has its methods is one, whoever's it is."""
+    if store is not None and not (hasattr(store, "batch") and not isinstance(store, type)):
+        raise TypeError(
+            "A store is an instance of BaseStore, such as InMemoryStore(), or None, but this is "
+            f"{store!r:.200}. What from_conn_string gives must be opened: `with … as store:`."
         )
 
 
