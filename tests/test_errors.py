@@ -23,6 +23,10 @@ def test_the_public_names() -> None:
         "NodeCancelledError",
         "ParentCommand",
         "UnknownInterruptError",
+        "GraphDrained",
+        "NodeError",
+        "NodeTimeoutError",
+        "TaskNotFound",
     ]
 
 
@@ -51,6 +55,7 @@ def test_codes_and_their_place_in_a_message() -> None:
         "GRAPH_RECURSION_LIMIT",
         "INVALID_CONCURRENT_GRAPH_UPDATE",
         "INVALID_GRAPH_NODE_RETURN_VALUE",
+        "MULTIPLE_SUBGRAPHS",
     ]
     assert all(code.name == code.value for code in ErrorCode)
     assert message_with_code("Too deep.", ErrorCode.GRAPH_RECURSION_LIMIT).splitlines() == [

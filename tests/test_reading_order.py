@@ -145,7 +145,7 @@ def test_no_import_hides_in_a_function(module: str) -> None:
         ("minigraph.graph.state", 1100),
         # The machine stands behind a door of the builder's, so it has a limit of its own: all that
         # a run needs, down to the bytes in the store.
-        ("minigraph.graph.compile", 7500),
+        ("minigraph.graph.compile", 9000),
     ],
 )
 def test_how_much_must_be_read_before(module: str, limit: int) -> None:
@@ -156,7 +156,8 @@ def test_how_much_must_be_read_before(module: str, limit: int) -> None:
 # The world: threads, event loops, clocks, logs.
 WORLD = {"threading", "_thread", "asyncio", "concurrent", "multiprocessing", "queue", "socket"}
 WORLD |= {"time", "datetime", "logging", "sched", "signal", "subprocess"}
-TOUCH_THE_WORLD = {f"minigraph.pregel.{name}" for name in ("runner", "durability", "drive", "main")}
+TOUCH_THE_WORLD = {"attempts", "runner", "durability", "drive", "main"}
+TOUCH_THE_WORLD = {f"minigraph.pregel.{name}" for name in TOUCH_THE_WORLD}
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,8 @@ def run_page(page: Path) -> tuple[str, list[str]]:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setitem(sys.modules, module.__name__, module)  # where annotations are looked up
+        # As in a program of its own, which has not imported what other tests have.
+        patch.delitem(sys.modules, "langchain_core.messages", raising=False)
         for line, code in blocks_of(page):
             # With the page's own line numbers, so that a traceback points into the page, and
             # without the `from __future__` of this file.

@@ -160,6 +160,12 @@ class TestAdd:
         with pytest.raises(TypeError, match="Node 'a' needs a function, not dict"):
             StateGraph(State).add_node("a", {"x": 1})  # type: ignore[arg-type]
 
+    def test_a_graph_that_is_not_compiled(self) -> None:
+        inner: Any = nodes("a").add_edge(START, "a")
+        words = "Node 'inner' needs a function, not StateGraph. Compile it first"
+        with pytest.raises(TypeError, match=words):
+            StateGraph(State).add_node("inner", inner)
+
     def test_a_graph_as_a_node(self) -> None:
         """SB-10: it is called with the state; without a name it is called by its own."""
         inner = nodes("a").add_edge(START, "a").compile(name="inside")

@@ -438,13 +438,66 @@ def test_to_a_graph_by_its_nodes_name(way: Any, name: str, log: list[str]) -> No
     assert way.invoke(two_levels(command), {"log": []}) == {"log": log}
 
 
-@pytest.mark.parametrize("graph", [Command.PARENT, "nobody"])
-def test_a_root_graph_has_no_parent(way: Any, graph: str) -> None:
-    """CS-23: it leaves the root graph as an exception."""
-    command = Command(graph=graph, goto="x")
+def test_a_root_graph_has_no_parent(way: Any) -> None:
+    """CS-23: it leaves the root graph as an exception, which says so."""
+    command = Command(graph=Command.PARENT, goto="x")
     with pytest.raises(ParentCommand) as caught:
         way.invoke(commanding(command), {"log": []})
     assert caught.value.args == (command,)
+    assert str(caught.value) == (
+        "A node has returned Command(graph='__parent__', goto='x'), for the graph around its own. "
+        "A graph that is run by itself has none around it: there, leave out `graph`."
+    )
+
+
+@pytest.mark.parametrize(
+    ("graph", "words"),
+    [
+        (commanding, "there is none around this one."),
+        (lambda command: outer(commanding(command)), "there are ['sub']; the next one is"),
+        (lambda command: outer(commanding(command), called=True), "there are ['sub']; the"),
+        (lambda command: two_levels(command), "there are ['mid', 'inner']; the next one is"),
+    ],
+    ids=["by itself", "as a node", "called by one", "two levels"],
+)
+@pytest.mark.parametrize("name", ["nobody", "done", "deep", 5])
+def test_to_a_graph_that_is_not_there(way: Any, graph: Any, words: str, name: Any) -> None:
+    """CS-22: ≠ the node fails, and is told which graphs are around it."""
+    with pytest.raises(InvalidUpdateError) as caught:
+        way.invoke(graph(Command(graph=name, goto="x")), {"log": []})
+    assert str(caught.value).startswith(f"Command(graph={name!r}, goto='x') is for no graph: ")
+    assert words in str(caught.value)
+
+
+def test_to_a_graph_around_one_that_was_called_second(way: Any) -> None:
+    """CS-22, SB-03: the number of the call is the name of nobody."""
+    up = commanding(Command(graph="1", goto="x"))
+
+    def sub(state: State) -> Any:
+        chain("c").invoke({"log": []})
+        up.invoke({"log": []})
+
+    graph = StateGraph(State).add_node(sub).add_edge(START, "sub").compile()
+    with pytest.raises(InvalidUpdateError, match=r"there are \['sub'\]"):
+        way.invoke(graph, {"log": []})
+
+
+@pytest.mark.parametrize("flavour", [None, True], ids=["inherit", "own"])
+def test_by_the_whole_name_of_a_place(way: Any, saver: Any, flavour: Any) -> None:
+    """CS-22: `checkpoint_ns`, as a node of the graph around knows it, names that graph."""
+    place: list[str] = []
+
+    def sub(state: State, config: Any) -> Any:
+        place.append(config["configurable"]["checkpoint_ns"])
+        inner.invoke(state)
+
+    def up(state: State) -> Any:
+        return Command(graph=place[0], update={"log": ["up"]})
+
+    inner = StateGraph(State).add_node(up).add_edge(START, "up").compile(checkpointer=flavour)
+    graph = StateGraph(State).add_node(sub).add_edge(START, "sub").compile(checkpointer=saver)
+    if not way.is_async or saver.__class__ is InMemorySaver:
+        assert way.invoke(graph, {"log": []}, CONFIG) == {"log": ["up"]}
 
 
 def test_a_root_graph_has_no_parent_in_a_stream(way: Any) -> None:

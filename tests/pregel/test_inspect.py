@@ -503,6 +503,15 @@ class TestUpdate:
             way.update(graph, CONFIG, {"foo": "f"}, "zz")
         assert rows(graph) == []
 
+    def test_a_key_that_is_none(self, way: Any, caplog: pytest.LogCaptureFixture) -> None:
+        """SG-41: dropped like that of a node; ≠ and the log is told, since it is a slip here."""
+        graph = ab()
+        way.invoke(graph, {"foo": "", "bar": []}, CONFIG)
+        way.update(graph, CONFIG, {"foo": "x", "zz": 1})
+        assert way.state(graph, CONFIG).values["foo"] == "x"
+        [record] = caplog.records
+        assert record.message == "The update as 'node_b' wrote to 'zz', which is no channel."
+
     @pytest.mark.parametrize("values", [{"bar": 5}, 5, {"bar": ["x"], "foo": "x", "zz": 1}])
     def test_values_that_are_refused(self, way: Any, values: Any) -> None:
         """Nothing is stored, no write either, and the thread goes on as if nobody had tried."""
@@ -705,7 +714,7 @@ class TestFork:
         assert way.state(graph, CONFIG).values["bar"] == ["in", "a", "2", "a", "b"]
 
     def test_a_checkpoint_that_does_not_exist(self, way: Any) -> None:
-        """TT-11: an empty thread."""
+        """TT-11: an empty thread; ≠ but nothing to update."""
         graph = ab()
         way.invoke(graph, {"foo": "", "bar": ["in"]}, CONFIG)
         unknown: Any = {
@@ -717,7 +726,15 @@ class TestFork:
         with pytest.raises(EmptyInputError):
             way.invoke(graph, None, unknown)
         assert way.invoke(graph, {"foo": "", "bar": ["2"]}, unknown)["bar"] == ["2", "a", "b"]
-        assert way.update(graph, unknown, {"foo": "f"})["configurable"]["thread_id"] == "1"
+        before = way.history(graph, CONFIG)
+        with pytest.raises(InvalidUpdateError) as caught:
+            way.update(graph, unknown, {"foo": "f"})
+        assert str(caught.value) == (
+            "Thread '1' has no checkpoint '1ef4f797-8335-6428-8001-8a1503f9b875', so it cannot be "
+            "updated. Take the config of a snapshot, or leave out checkpoint_id to update the "
+            "latest."
+        )
+        assert way.history(graph, CONFIG) == before
 
 
 class TestCopy:

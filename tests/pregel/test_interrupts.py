@@ -16,6 +16,7 @@ from minigraph.pregel.interrupts import (
     LooseAnswer,
     Replay,
     aimed,
+    check_in_the_past,
     holds,
     is_map_of_answers,
     something_new,
@@ -302,6 +303,33 @@ def test_one_answer_and_two_questions() -> None:
         "with Command(resume={id: answer}). These questions wait: node 'a' asks 'one?' (id "
         f"{ONE.id}); node 'b' asks 'two?' (id {TWO.id})."
     )
+
+
+def test_a_question_is_told_as_it_was_asked() -> None:
+    """IN-30: with its capitals."""
+    with pytest.raises(RuntimeError, match=r"These questions wait: node 'A' asks 'Who\?'"):
+        aimed("yes", [("A", Interrupt("Who?", "1" * 32)), ("b", TWO)])
+
+
+def test_a_map_that_one_key_spoils() -> None:
+    """IN-31: ≠ it is named: as one that nobody asked, or as the reason why this is one answer."""
+    with pytest.raises(UnknownInterruptError, match="Nobody has asked 'note', 5; these"):
+        aimed({ONE.id: 1, "note": 2, 5: 3}, [("a", ONE)])
+    with pytest.raises(RuntimeError, match="and one answer, because 'note' is no id: say by"):
+        aimed({NOBODYS: 1, "note": 2}, [("a", ONE), ("b", TWO)])
+    assert aimed({NOBODYS: 1, "note": 2}, [("a", ONE)]) == {ONE.id: {NOBODYS: 1, "note": 2}}
+
+
+def test_answers_at_a_checkpoint_that_is_past() -> None:
+    """TT-22: one is enough where one had asked; others are refused, or known to be nobody's."""
+    one, two = {"task": [ONE]}, {"task": [ONE], "other": [TWO]}
+    for resume, asked in (("yes", one), ({"k": 1}, one), ({NOBODYS: 1}, two), ("yes", {})):
+        check_in_the_past(resume, asked)
+    with pytest.raises(RuntimeError, match="several nodes asked"):
+        check_in_the_past("yes", two)
+    for resume in ({ONE.id: 1}, {NOBODYS: 2, ONE.id: 1}, {ONE.id: 1, "note": 2}):
+        with pytest.raises(UnknownInterruptError, match=f"^'{ONE.id}': asked at this"):
+            check_in_the_past(resume, two)
 
 
 @pytest.mark.parametrize("waiting", [[], [("a", ONE)]])

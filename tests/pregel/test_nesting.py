@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import operator
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
@@ -13,7 +14,7 @@ import pytest
 from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.config import RunnableConfig, get_stream_writer
 from minigraph.constants import START
-from minigraph.errors import GraphInterrupt, ParentCommand
+from minigraph.errors import GraphInterrupt, InvalidUpdateError, ParentCommand
 from minigraph.graph import StateGraph
 from minigraph.pregel.effects import NOTHING, Emit, Paused, View
 from minigraph.pregel.interrupts import Origin, Resumption
@@ -1177,6 +1178,78 @@ def test_a_namespace_that_does_not_exist(way: Any, saver: Any) -> None:
         way.update(graph, unknown, {"values": []})
 
 
+@pytest.mark.parametrize("ended", [False, True], ids=["waiting", "ended"])
+@pytest.mark.parametrize("place", ["sub", "sub:123", "sub:123|1"])
+def test_an_update_where_no_task_is(way: Any, saver: Any, ended: bool, place: str) -> None:
+    """SB-32: ≠ refused, since nobody would ever come to it; the tasks that wait are named."""
+    graph = around(asking(), checkpointer=saver)
+    way.invoke(graph, {"values": []}, CONFIG)
+    waiting = [
+        task.state["configurable"]["checkpoint_ns"] for task in way.state(graph, CONFIG).tasks
+    ]
+    if ended:
+        way.invoke(graph, Command(resume="A"), CONFIG)
+        way.invoke(graph, Command(resume="B"), CONFIG)
+        waiting = []
+    before = namespaces(saver)
+    nowhere: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": place}}
+    with pytest.raises(ValueError) as caught:
+        way.update(graph, nowhere, {"values": []})
+    assert str(caught.value).startswith(
+        f"Nothing is stored at checkpoint_ns '{place}', and no task waits there; "
+        f"{f'those that wait are at {waiting}' if waiting else 'none waits at all'}. Take the"
+    )
+    assert namespaces(saver) == before
+
+
+def test_an_update_of_a_graph_that_has_not_begun(way: Any, saver: Any) -> None:
+    """SB-31, SB-32: its task waits, so it will come there; two levels down as well."""
+    inner = chain("a")
+    middle = StateGraph(State).add_node("inner", inner).add_edge(START, "inner")
+    logs = []
+    for depth, stop in ((1, {"checkpointer": None}), (2, {"interrupt_before": ["inner"]})):
+        builder = StateGraph(State).add_node("middle", middle.compile(**stop))
+        builder.add_edge(START, "middle")
+        before = ["middle"] if depth == 1 else []
+        graph = builder.compile(checkpointer=saver, interrupt_before=before)
+        config: Any = {"configurable": {"thread_id": str(depth)}}
+        way.invoke(graph, {"log": ["in"]}, config)
+        place = way.state(graph, config, subgraphs=True).tasks[0].state
+        place = place.tasks[0].state if depth == 2 else place
+        way.update(graph, place.config, {"log": ["early"]})
+        logs.append(way.invoke(graph, None, config)["log"])
+    assert ["early" in log for log in logs] == [True, True]
+
+
+def test_an_update_of_a_memory_that_has_not_begun(way: Any, saver: Any) -> None:
+    """SB-32, SB-12: its place does not depend on a task, so it can be there before."""
+    graph = around(asking(True), checkpointer=saver)
+    place: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": "sub"}}
+    way.update(graph, place, {"values": ["early"]}, as_node="a")
+    assert way.state(graph, place).values == {"values": ["early"]}
+
+
+def test_an_update_of_a_graph_that_keeps_nothing(way: Any, saver: Any) -> None:
+    """SB-32, SB-12: ≠ refused; it would not be seen."""
+    graph = around(asking(False), checkpointer=saver)
+    way.invoke(graph, {"values": []}, CONFIG)
+    [task] = way.state(graph, CONFIG).tasks
+    place: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": f"sub:{task.id}"}}
+    with pytest.raises(ValueError, match="The graph at 'sub' keeps nothing"):
+        way.update(graph, place, {"values": []})
+
+
+def test_an_unknown_checkpoint_inside(way: Any, saver: Any) -> None:
+    """TT-11, SB-32: ≠ no update."""
+    graph = around(asking(), checkpointer=saver)
+    way.invoke(graph, {"values": []}, CONFIG)
+    place = way.state(graph, CONFIG).tasks[0].state["configurable"]
+    unknown: Any = {"configurable": {**place, "checkpoint_id": "1" * 36}}
+    words = f"Thread 't' has no checkpoint '{'1' * 36}' in the graph at '{place['checkpoint_ns']}'"
+    with pytest.raises(InvalidUpdateError, match=re.escape(words)):
+        way.update(graph, unknown, {"values": []})
+
+
 def test_a_node_looks_into_its_own_graph(way: Any, saver: Any) -> None:
     """SB-30, SB-12: with its own config, in the saver that it has inherited."""
     seen: list[Any] = []
@@ -1216,14 +1289,26 @@ def test_the_graphs_inside_of_a_graph() -> None:
     assert [name for name, _ in outer.get_subgraphs(recurse=True)] == names
     assert [*outer.get_subgraphs(namespace="g|direct", recurse=True)] == [("g|direct", inner)]
     assert [*outer.get_subgraphs(namespace="g", recurse=True)] == [("g", graph)]
-    for missing in ("zz", "g|direct", "g|zz"):
-        assert [*outer.get_subgraphs(namespace=missing)] == []
-    assert [*outer.get_subgraphs(namespace="g|zz", recurse=True)] == []
+    assert [*outer.get_subgraphs(namespace="g|closure")] == [("g|closure", inner)]
+    for missing in ("zz", "g|zz", "direct", "g|", ""):
+        for recurse in (False, True):
+            with pytest.raises(ValueError) as caught:
+                outer.get_subgraphs(namespace=missing, recurse=recurse)
+            assert str(caught.value) == (
+                f"Subgraph {missing} not found: no node of this graph leads to a graph of that "
+                "name; there are ['g', 'g|direct', 'g|closure']."
+            )
 
     async def collect() -> list[Any]:
         return [found async for found in outer.aget_subgraphs(recurse=True)]
 
     assert asyncio.run(collect()) == [*outer.get_subgraphs(recurse=True)]
+
+
+def test_a_graph_that_keeps_nothing_is_listed(way: Any) -> None:
+    """SB-34: ≠ it is there."""
+    inner = asking(False)
+    assert [*around(inner).get_subgraphs()] == [("sub", inner)]
 
 
 # ---------------------------------------------------------------- streams
@@ -1571,6 +1656,46 @@ def test_a_fork_and_a_memory(way: Any, saver: Any) -> None:
     [there] = [s.config for s in history if s.values.get("n") == 1 and s.next == ("call",)]
     fork = way.update(graph, there, {"n": 1}, as_node="call")
     assert way.invoke(graph, None, fork)["seen"] == [[0], [0, 1], [0, 1, 2]]
+
+
+@pytest.mark.parametrize("edit", [False, True], ids=["copy", "update"])
+def test_a_replay_of_a_copy_and_a_memory(way: Any, saver: Any, edit: bool) -> None:
+    """TT-34: a memory is as it was where the copy, or the update, was made; every time."""
+    inner = StateGraph(State).add_node("n", lambda state: {"log": [len(state["log"])]})
+    memory = inner.add_edge(START, "n").compile(checkpointer=True)
+    outer = StateGraph(State).add_node("call", lambda state: memory.invoke({"log": []}))
+    graph = outer.add_edge(START, "call").compile(checkpointer=saver)
+    assert way.invoke(graph, {"log": ["in"]}, CONFIG) == {"log": ["in", 0]}
+    there = next(s.config for s in way.history(graph, CONFIG) if s.next == ("call",))
+    if edit:
+        there = way.update(graph, there, {"log": ["u"]}, as_node=START)
+    else:
+        way.invoke(graph, None, there)
+        copies = (s for s in way.history(graph, CONFIG) if s.metadata["source"] == "fork")
+        there = next(copies).config
+    expected = {"log": ["in", *["u"] * edit, 0]}
+    assert [way.invoke(graph, None, there) for _ in range(3)] == [expected] * 3
+
+
+def test_a_memory_is_gone_back_to_once(way: Any, saver: Any) -> None:
+    """TT-32, TT-34: ≠ a run from a place inside of a graph starts there at its first visit. At the
+    next ones the graph goes on from what it has done since; in the reference it starts there again.
+    """
+    builder = StateGraph(State).add_node("n", lambda state: {"log": [len(state["log"])]})
+    inner = builder.add_edge(START, "n").compile(checkpointer=True)
+
+    def call(state: Looped) -> Any:
+        return {"seen": [inner.invoke({"log": []})["log"]], "n": state["n"] + 1}
+
+    outer = StateGraph(Looped).add_node("call", call).add_edge(START, "call")
+    outer.add_conditional_edges("call", lambda state: "call" if state["n"] < 3 else "__end__")
+    graph = outer.compile(checkpointer=saver)
+    way.invoke(graph, {"seen": [], "n": 0}, CONFIG)
+    memory: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": "call"}}
+    second = next(s for s in way.history(graph, memory) if s.values == {"log": [0, 1]} and not s.next)
+    fork = way.update(graph, second.config, {"log": ["u"]}, as_node="n")
+    again = way.invoke(graph, None, fork)["seen"]
+    assert again == [[0], [0, 1, "u"], [0, 1, "u", 3]]
 
 
 def test_a_new_turn_after_a_replay(way: Any, saver: Any) -> None:

@@ -511,6 +511,45 @@ def test_an_id_that_belongs_to_nobody(way: Any, saver: Any, known: bool) -> None
     assert sorted(ran) == ["a", "b"]
 
 
+@pytest.mark.parametrize("names", [("a",), ("a", "b")], ids=["one", "two"])
+def test_a_map_with_another_key(way: Any, saver: Any, names: Any) -> None:
+    """IN-31: ≠ a dict with the id of a question in it is no answer; what spoils it is named."""
+    graph = beside(saver, *names)
+    way.invoke(graph, {"log": []}, CONFIG)
+    right = ids(way, graph)
+    with pytest.raises(UnknownInterruptError, match="Nobody has asked 'note'; these") as caught:
+        way.invoke(graph, Command(resume={right["qa"]: "A", "note": "x"}), CONFIG)
+    assert caught.value.interrupt_ids == ("note",)
+    assert ids(way, graph) == right
+    answers = dict.fromkeys(right.values(), "yes")
+    assert len(way.invoke(graph, Command(resume=answers), CONFIG)["log"]) == len(names)
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+@pytest.mark.parametrize("by_id", [False, True], ids=["plain", "by id"])
+def test_an_answer_that_cannot_be_stored(
+    way: Any, saver: Any, durability: Any, by_id: bool
+) -> None:
+    """IN-33: the error says that it is about the answer; the question waits."""
+    graph = asking(saver)
+    way.invoke(graph, {"log": []}, CONFIG)
+    answer: Any = {ids(way, graph)["q?"]: ids} if by_id else ids
+    with pytest.raises(
+        TypeError, match=r"^The answer <function ids at .*> cannot be stored: value"
+    ):
+        way.invoke(graph, Command(resume=answer), CONFIG, durability=durability)
+    assert [*ids(way, graph)] == ["q?"]
+    assert way.invoke(graph, Command(resume="y"), CONFIG) == {"log": ["y", "end"]}
+
+
+def test_a_question_that_cannot_be_stored(way: Any, saver: Any) -> None:
+    """IN-06: the error says that it is about the question."""
+    builder = StateGraph(State).add_node("ask", lambda state: interrupt(ids))
+    graph = builder.add_edge(START, "ask").compile(checkpointer=saver)
+    with pytest.raises(TypeError, match=r"^The question <function ids at .*> cannot be stored: "):
+        way.invoke(graph, {"log": []}, CONFIG)
+
+
 def test_the_id_of_a_question_that_was_answered(way: Any) -> None:
     """IN-32: ≠ it belongs to nobody any more."""
 
@@ -569,6 +608,30 @@ def test_an_answer_on_a_finished_thread(
     assert written(saver, -1) == []
     [record] = caplog.records
     assert record.message == "The answer 'again' is for nobody: thread 't' has come to its end."
+
+
+@pytest.mark.parametrize(
+    ("input", "told"),
+    [(Command(resume="x"), "The answer 'x' is for nobody"), (None, "Nothing runs")],
+    ids=["an answer", "nothing"],
+)
+def test_a_node_that_was_renamed_while_it_waited(
+    way: Any, saver: Any, caplog: pytest.LogCaptureFixture, input: Any, told: str
+) -> None:
+    """IN-37: ≠ the log is told where the thread waits; with the node, it goes on."""
+    graph = asking(saver)
+    way.invoke(graph, {"log": []}, CONFIG)
+    renamed = StateGraph(State).add_node("ask2", say("ask2")).add_node("end", say("end"))
+    other = renamed.add_edge(START, "ask2").compile(checkpointer=saver)
+    before = way.history(graph, CONFIG)
+    assert way.invoke(other, input, CONFIG) == {"log": []}
+    [record] = caplog.records
+    assert record.message == (
+        f"{told}: thread 't' waits at 'ask', which this graph does not have; there are "
+        "['ask2', 'end']."
+    )
+    assert way.history(graph, CONFIG) == before
+    assert way.invoke(graph, Command(resume="y"), CONFIG) == {"log": ["y", "end"]}
 
 
 @pytest.mark.parametrize("resume", ["x", {NOBODYS: "x"}, False], ids=repr)
@@ -830,11 +893,36 @@ def test_one_answer_at_a_past_checkpoint_where_several_asked(way: Any, saver: An
     head, known = way.state(graph, CONFIG).config, ids(way, graph)
     way.invoke(graph, Command(resume={known["qa"]: 1, known["qb"]: 2}), CONFIG)
     count = len(way.history(graph, CONFIG))
-    with pytest.raises(RuntimeError, match="several nodes asked at this checkpoint"):
+    with pytest.raises(RuntimeError, match=r"several nodes asked .* Replay it with invoke\(None"):
         way.invoke(graph, Command(resume="x"), head)
-    with pytest.raises(RuntimeError, match="several nodes asked at this checkpoint"):
+    with pytest.raises(UnknownInterruptError) as caught:
         way.invoke(graph, Command(resume={known["qa"]: "x"}), head)
+    assert (caught.value.interrupt_ids, caught.value.pending_ids) == ((known["qa"],), ())
+    assert str(caught.value) == (
+        f"'{known['qa']}': asked at this checkpoint, which is past, and not to be answered a "
+        "second time by the same id. Replay it with invoke(None, config): all ask anew, and can "
+        "then be answered by the new ids. Nothing was stored and nothing ran."
+    )
     assert len(way.history(graph, CONFIG)) == count
+    way.invoke(graph, None, head)
+    new = ids(way, graph)
+    result = way.invoke(graph, Command(resume={new["qa"]: 3, new["qb"]: 4}), CONFIG)
+    assert sorted(result["log"]) == ["a=3", "b=4"]
+
+
+def test_an_old_id_at_a_checkpoint_that_is_past(way: Any, saver: Any) -> None:
+    """TT-22: ≠ a snapshot shows it, but it is no address any more; where one had asked, the answer
+    needs none."""
+    graph = asking(saver)
+    way.invoke(graph, {"log": []}, CONFIG)
+    head, old = way.state(graph, CONFIG).config, ids(way, graph)["q?"]
+    way.invoke(graph, Command(resume="x"), CONFIG)
+    with pytest.raises(UnknownInterruptError, match="Or answer without an id: Command") as caught:
+        way.invoke(graph, Command(resume={old: "y"}), head)
+    assert caught.value.interrupt_ids == (old,)
+    with pytest.raises(UnknownInterruptError, match=f"Nobody has asked '{NOBODYS}'"):
+        way.invoke(graph, Command(resume={NOBODYS: "y"}), head)
+    assert way.invoke(graph, Command(resume="y"), head) == {"log": ["y", "end"]}
 
 
 def test_a_fork_between_two_questions(way: Any, saver: Any) -> None:
