@@ -189,7 +189,18 @@ class Warn(NamedTuple):
 
 
 Effect: TypeAlias = (
-    Load | LoadPieces | Listing | Advance | Start | Next | Reply | Cancel | SaveWrites | Save | Emit | Warn
+    Load
+    | LoadPieces
+    | Listing
+    | Advance
+    | Start
+    | Next
+    | Reply
+    | Cancel
+    | SaveWrites
+    | Save
+    | Emit
+    | Warn
 )
 
 Program: TypeAlias = Generator[Effect, Any, Any]

@@ -40,9 +40,7 @@ def update_event(
     task: Task, writes: Sequence[Write], output: Selection, cached: bool = False
 ) -> dict[str, Any]:
     """What a task wrote, for ``updates`` (ST-11). `cached`: it had finished before (ST-13)."""
-    event = {
-        task.name: result_of_call(writes) if is_call(task) else written_values(writes, output)
-    }
+    event = {task.name: result_of_call(writes) if is_call(task) else written_values(writes, output)}
     if cached:
         event["__metadata__"] = {"cached": True}
     return event

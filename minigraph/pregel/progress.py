@@ -89,7 +89,7 @@ class Progress:
         self.replay = request.replay
         self.went_back = False
         self.held: dict[str, Sequence[Any]] = {}
-        self.calls: dict[str, list[Any]] = {}  # by the id of a task that was called: who waits for it
+        self.calls: dict[str, list[Any]] = {}  # called task → who waits for it
         self.late: Sequence[Write] = ()
         self.upward: list[Any] = []
         self.interrupts: list[Interrupt] = []

@@ -390,8 +390,8 @@ class ThreadRunner:
                 self.inner_runs.wait()
 
     def call(self, called: Called) -> None:
-        """A task calls another. If it is at work on the driver's own thread, the driver, which cannot
-        listen, is told here."""
+        """A task calls another. If it is at work on the driver's own thread, the driver cannot
+        listen, and is told here."""
         if called.node.async_functions:
             raise RuntimeError(
                 "In an sync context async tasks cannot be called: the run has no event loop for "

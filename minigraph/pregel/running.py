@@ -17,10 +17,10 @@ from minigraph.checkpoint.base.saver import BaseCheckpointSaver
 from minigraph.clock import REAL, Clock
 from minigraph.constants import LEVEL_SEPARATOR, MISSING, PREVIOUS, PUSH
 from minigraph.errors import GraphInterrupt
+from minigraph.pregel.calls import Called
 from minigraph.pregel.effects import NOTHING, Emit, View
 from minigraph.pregel.identity import interrupt_id
 from minigraph.pregel.io import read_after
-from minigraph.pregel.calls import Called
 from minigraph.pregel.node import Call, PregelNode, Write
 from minigraph.pregel.plan import Task
 from minigraph.pregel.selection import Selection

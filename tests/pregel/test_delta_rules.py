@@ -494,7 +494,7 @@ def test_the_mode_exit_with_a_snapshot_of_one_of_two_channels(make: Any) -> None
 
 @both_savers
 def test_the_mode_exit_after_a_command_that_started_nothing(make: Any) -> None:
-    """DC-13: what it brought lies beside the checkpoint that the run starts from, and counts once."""
+    """DC-13: what it brought lies beside the checkpoint of its beginning, and counts once."""
     graph = counting(make(), state(), until=1)
     graph.invoke({"log": ["i"], "n": 0}, THREAD)
     graph.invoke(Command(update={"log": ["one"]}), THREAD)

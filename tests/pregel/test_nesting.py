@@ -1692,7 +1692,8 @@ def test_a_memory_is_gone_back_to_once(way: Any, saver: Any) -> None:
     graph = outer.compile(checkpointer=saver)
     way.invoke(graph, {"seen": [], "n": 0}, CONFIG)
     memory: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": "call"}}
-    second = next(s for s in way.history(graph, memory) if s.values == {"log": [0, 1]} and not s.next)
+    ended = [each for each in way.history(graph, memory) if not each.next]
+    second = next(each for each in ended if each.values == {"log": [0, 1]})
     fork = way.update(graph, second.config, {"log": ["u"]}, as_node="n")
     again = way.invoke(graph, None, fork)["seen"]
     assert again == [[0], [0, 1, "u"], [0, 1, "u", 3]]
