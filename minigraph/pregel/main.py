@@ -347,16 +347,8 @@ class Pregel(Graph):
         Args:
             namespace: only the graph at this place, as ``"node"`` or ``"node|node in it"``.
             recurse: also the graphs in these graphs; their names are joined by ``|``.
-
-        Raises `ValueError` for a namespace without a graph.
         """
-        found = inner_graphs(self, namespace, recurse, (self,))
-        if namespace is None:
-            return found
-        listed = [*found]
-        if not listed:
-            raise self.no_subgraph(namespace)
-        return iter(listed)
+        return inner_graphs(self, namespace, recurse, (self,))
 
     def no_subgraph(self, namespace: str) -> ValueError:
         return ValueError(
