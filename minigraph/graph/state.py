@@ -554,6 +554,8 @@ def require_function(function: Any, who: str, further: Sequence[str] = ()) -> No
     """
     if isinstance(function, Graph):
         return
+    if not callable(function) and callable(getattr(function, "invoke", None)):
+        function = function.invoke
     if not callable(function):
         hint = " Compile it first: builder.compile()." if isinstance(function, StateGraph) else ""
         raise TypeError(f"{who} needs a function, not {type(function).__name__}.{hint}")

@@ -107,8 +107,9 @@ class UserFunction:
     """A callable of the user's, and what must be known to call it.
 
     Functions, methods, partials, classes with ``__call__`` and their async kinds are all
-    fine, and so are graphs. The first parameter receives the state. Others are given by their
-    names, see `GIVEN`, or by their annotations, see `parameters` (MR-05).
+    fine, and so are graphs, and other objects with an ``invoke``, and perhaps an ``ainvoke``. The
+    first parameter receives the state. Others are given by their names, see `GIVEN`, or by their
+    annotations, see `parameters` (MR-05).
 
     >>> UserFunction(lambda state, config: None).wants
     (('config', 'config'),)
@@ -118,11 +119,12 @@ class UserFunction:
 
     def __init__(self, function: Any, name: str | None = None) -> None:
         self.graph = function if isinstance(function, Graph) else None
-        self.function: Callable[..., Any] = self.graph.invoke if self.graph else function
-        self.awaited = self.graph.ainvoke if self.graph else None
+        is_invoked = self.graph is not None or not callable(function)
+        self.function: Callable[..., Any] = function.invoke if is_invoked else function
+        self.awaited = getattr(function, "ainvoke", None) if is_invoked else None
         self.name = name or function_name(function)
         self.is_async = is_coroutine_function(self.function)
-        further = () if self.graph else parameter_names(function)[1:]
+        further = () if self.graph else parameter_names(self.function)[1:]
         self.wants = tuple((n, GIVEN[n]) for n in GIVEN if n in further) if further else ()
         if len(self.wants) < len(further):
             self.wants += on_demand("by_annotation")(function)

@@ -170,7 +170,7 @@ async def attempt_async(call_sync: Callable[[Call], Awaitable[Any]], running: Ru
                     answer = await call.function(*call.arguments, **call.keywords)
                     continue
                 if call.awaited is not None:
-                    answer = await call.awaited(*call.arguments)
+                    answer = await call.awaited(*call.arguments, **call.keywords)
                     continue
                 answer = await call_sync(call)
                 if isinstance(answer, Escaped):

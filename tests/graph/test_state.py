@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import itertools
 import operator
@@ -1207,3 +1208,28 @@ def test_super_steps_of_any_graph(graph: Any, random: Any) -> None:
     assert unsaved.invoke({"log": []}) == {"log": expected}
     assert saved.invoke({"log": []}, CONFIG) == {"log": expected}
     assert saved.get_state(CONFIG).next == ()
+
+
+class Invoked:
+    """An object that is called by name, as frameworks around a model have them."""
+
+    def invoke(self, state: Any, config: Any = None) -> Any:
+        return {"log": [f"invoked in {config['metadata']['langgraph_node']}"]}
+
+    async def ainvoke(self, state: Any, config: Any = None) -> Any:
+        return {"log": [f"awaited in {config['metadata']['langgraph_node']}"]}
+
+
+def test_objects_with_invoke_are_nodes() -> None:
+    """MR-05: in a run on the event loop it is their `ainvoke`, where they have one."""
+
+    class Log(TypedDict):
+        log: Annotated[list[str], operator.add]
+
+    class OnlySync:
+        invoke = Invoked.invoke
+
+    for node, awaited in ((Invoked(), "awaited"), (OnlySync(), "invoked")):
+        graph = StateGraph(Log).add_node("n", node).add_edge(START, "n").compile()
+        assert graph.invoke({"log": []}) == {"log": ["invoked in n"]}
+        assert asyncio.run(graph.ainvoke({"log": []})) == {"log": [f"{awaited} in n"]}
