@@ -763,3 +763,24 @@ def test_a_class_does_not_say_how_to_reduce() -> None:
 
     with pytest.raises(ValueError, match=r"write DeltaChannel\(reducer\)"):
         StateGraph(Schema)
+
+
+def test_the_history_of_a_pruned_thread(caplog: pytest.LogCaptureFixture) -> None:
+    """DC-17: what was kept for one channel only, and cannot be read, is left out."""
+
+    class Two(TypedDict):
+        x: Annotated[list[Any], DeltaChannel(extend, snapshot_frequency=3)]
+        y: Annotated[list[Any], DeltaChannel(extend, snapshot_frequency=4)]
+
+    saver = InMemorySaver()
+    builder = StateGraph(Two).add_node("a", lambda state: {"x": ["x"], "y": ["y"]})
+    graph = builder.add_edge(START, "a").compile(checkpointer=saver)
+    for _ in range(4):
+        graph.invoke({"x": ["i"], "y": ["i"]}, THREAD)
+    newest = graph.get_state(THREAD)
+    saver.prune(["1"])
+    assert graph.get_state(THREAD).values == newest.values
+    assert [each.values for each in graph.get_state_history(THREAD)] == [newest.values]
+    assert [record.message[:44] for record in caplog.records] == [
+        "A checkpoint is left out of the history: The"
+    ] * 2
