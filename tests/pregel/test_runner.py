@@ -18,7 +18,7 @@ import pytest
 
 from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.config import get_config
-from minigraph.context import running_task
+from minigraph.context import Calls, running_task
 from minigraph.errors import GraphInterrupt, NodeCancelledError, ParentCommand
 from minigraph.graph import END, START, StateGraph
 from minigraph.pregel.effects import Asked, Failed, Finished, View
@@ -39,6 +39,12 @@ CONFIG: Any = {"configurable": {"thread_id": "t"}}
 
 class State(TypedDict, total=False):
     log: Annotated[list[Any], operator.add]
+
+
+@pytest.fixture(autouse=True)
+def no_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process that has no function marked as a `task`."""
+    monkeypatch.setattr(Calls, "possible", False)
 
 
 def within(seconds: float, function: Callable[[], Any]) -> Any:
