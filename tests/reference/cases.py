@@ -851,6 +851,18 @@ MACHINE: dict[str, tuple[Scenario, list[str]]] = {
             "history 1:loop 0:loop -1:input 1:loop 0:loop -1:input",
         ],
     ),
+    "a breakpoint of a call at a node that does not exist": (
+        graph(">a", calls=(Call("invoke", input={"log": ["in"]}, stop_before=("b",)),)),
+        ["invoke in a"],
+    ),
+    "an update of a checkpoint that does not exist": (
+        graph(">a", calls=(start, update("u", as_node="a", at=UNKNOWN), history)),
+        [
+            "invoke in a",
+            "update",
+            "history 0:update 1:loop 0:loop -1:input",
+        ],
+    ),
     "a replay of the latest fork runs its whole step": (
         graph(
             ">a >b",

@@ -7,9 +7,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from .cases_of_questions import answer, asks
-from .scenario import START, UPDATED, Branch, Call, Command, Edge, Inner, Node, Scenario, Write
-from .shorthand import RUN, graph, history, node, resume, resume_at, start, state
+from .cases_of_questions import answer, answers, asks
+from .scenario import (
+    START,
+    UPDATED,
+    Branch,
+    Call,
+    Command,
+    Edge,
+    Inner,
+    Key,
+    Node,
+    Scenario,
+    Schema,
+    Write,
+)
+from .shorthand import LOG, RUN, graph, history, node, resume, resume_at, start, state
 
 UP = Write("log", "value", ["up"])
 CHAIN = (Edge((START,), "x"), Edge(("x",), "y"))
@@ -300,6 +313,48 @@ GRAPHS: dict[str, tuple[Scenario, list[str]]] = {
             "history 3:loop 2:loop 1:fork 2:loop 1:loop 0:loop -1:input",
         ],
     ),
+    "a memory, and the replay of a copy": (
+        around(
+            inner(checkpointer=True),
+            calls=(start, resume_at(2), resume_at(2), Call("history", inside=0), history),
+        ),
+        [
+            "invoke in in x y b",
+            "invoke in in x y b",
+            "invoke in in x y b",
+            "history 2:loop 1:loop 0:loop -1:input 2:loop 1:loop 0:loop -1:input 2:loop",
+            "    1:loop 0:loop -1:input",
+            "history 4:loop 3:loop 2:fork 3:loop 2:loop 1:fork 2:loop 1:loop 0:loop -1:input",
+        ],
+    ),
+    "a memory in a loop, from a place inside": (
+        graph(
+            ">s s>b",
+            inner=(
+                inner(
+                    node("x", RUN),
+                    node("y", returns="command", goto=("s",), to_parent=True),
+                    checkpointer=True,
+                    given=Schema(("last",)),
+                ),
+            ),
+            keys=(LOG, Key("last", "last")),
+            nodes=(Node("s", graph="sub"),),
+            calls=(
+                Call("invoke", input={"last": 1}, recursion_limit=2),
+                Call("update", inside=0, as_node="x"),
+                Call("invoke", at=UPDATED, recursion_limit=3),
+                Call("history", inside=0),
+            ),
+        ),
+        [
+            "invoke raises GraphRecursionError",
+            "update",
+            "invoke raises GraphRecursionError",
+            "history 8:loop 7:loop 6:input 8:loop 7:loop 6:input 8:loop 7:loop 6:input",
+            "    5:update 4:loop 3:loop 2:input 1:loop 0:loop -1:input",
+        ],
+    ),
     "the input of a graph with a memory, when its parent goes on": (
         graph(
             ">a a>s",
@@ -315,6 +370,48 @@ GRAPHS: dict[str, tuple[Scenario, list[str]]] = {
             "invoke in a s(s x y)",
             "invoke in a s(s x y) in a s?0",
             "invoke in a s(s x y) in a s(s x y)",
+        ],
+    ),
+    "a node that was answered calls a graph that stops": (
+        graph(
+            ">s s>b",
+            inner=(inner(stop_before=("y",)),),
+            nodes=(Node("s", (Write("log", "inner"),), asks=1, graph="sub", called=1),),
+            calls=(start, answers("yes"), resume),
+        ),
+        [
+            "invoke in s?0",
+            "invoke in",
+            "invoke in s?0",
+        ],
+    ),
+    "a graph that inherits, in one that keeps nothing": (
+        around(
+            Inner("deep", nodes=(asks("d"),), edges=(Edge((START,), "d"),)),
+            Inner(
+                "sub",
+                nodes=(Node("m", graph="deep"),),
+                edges=(Edge((START,), "m"),),
+                checkpointer=False,
+            ),
+            calls=(start, answer("yes")),
+        ),
+        [
+            "invoke in s/m/d?0",
+            "invoke in in in d['yes'] b",
+        ],
+    ),
+    "a question beside a graph that fails first": (
+        graph(
+            ">s >a >e",
+            inner=(
+                Inner("sub", nodes=(node("x"),), edges=(Edge((START,), "x"), Edge(("x",), "x"))),
+            ),
+            nodes=(Node("s", graph="sub"), asks("a"), asks("e")),
+            calls=(Call("invoke", input={"log": ["in"]}, prints="updates", recursion_limit=4),),
+        ),
+        [
+            "invoke raises GraphRecursionError",
         ],
     ),
 }

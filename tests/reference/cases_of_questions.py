@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .scenario import START, UPDATED, Branch, Call, Command, Key, Node, Scenario, Write
+from .scenario import END, ROOT, START, UPDATED, Branch, Call, Command, Key, Node, Scenario, Write
 from .shorthand import graph, history, node, resume, resume_at, start, state, update
 
 TOLD = Write("log", "answers")
@@ -320,6 +320,29 @@ QUESTIONS: dict[str, tuple[Scenario, list[str]]] = {
             "stream updates b, updates c",
             "history 9:loop 8:loop 7:update 6:loop 5:loop 4:input 3:loop 2:loop 1:loop 0:loop",
             "    -1:input",
+        ],
+    ),
+    "a question that cannot be asked again": (
+        graph(
+            "",
+            keys=(Key(ROOT, "untracked"),),
+            schema="root",
+            nodes=(node("a", Write(ROOT, "answers"), asks=1),),
+            branches=(Branch(START, (("send:a", "a"),)),),
+            calls=(Call("invoke", input=1), state, answer("yes")),
+        ),
+        [
+            "invoke nothing a?0 a.0?0",
+            "state None > a",
+            "invoke raises RuntimeError",
+        ],
+    ),
+    "a Command to END goes on": (
+        graph(">a a>b", nodes=(asks("a"),), calls=(start, command(goto=(END,)), answer("yes"))),
+        [
+            "invoke in a?0",
+            "invoke in a?0",
+            "invoke in a['yes'] b",
         ],
     ),
 }

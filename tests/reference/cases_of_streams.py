@@ -379,4 +379,16 @@ STREAMS: dict[str, tuple[Scenario, list[str]]] = {
             "    values in a, checkpoint 1, debug checkpoint 1",
         ],
     ),
+    "an empty result": (
+        graph(
+            ">a >b",
+            keys=(LOG, Key("last", "last")),
+            nodes=(node("a", Write("last", "value", 0)), node("b", asks=1)),
+            calls=(start, stream("checkpoints", input=None, output_keys="last")),
+        ),
+        [
+            "invoke in b?0",
+            "stream checkpoint 0",
+        ],
+    ),
 }

@@ -13,9 +13,9 @@ from typing import Any
 
 from .case import Case, Difference
 from .chunks import opened
-from .differences_of_answers import ANSWERS
+from .differences_of_answers import ANSWERS, holders, is_a_pause
 from .differences_of_graphs import GRAPHS
-from .scenario import Call, Scenario
+from .scenario import UNKNOWN, Call, Scenario
 from .transcript import FIXED_IDS, NO_SUCH_CHECKPOINT, Entry, transcript
 
 TRIES = 3
@@ -98,6 +98,17 @@ def _parent_that_does_not_exist(case: Case) -> bool:
     return shown and any(row["parent"] == FIXED_IDS[NO_SUCH_CHECKPOINT] for row in stored)
 
 
+def _update_of_what_is_not_there(case: Case) -> bool:
+    refused = case.other[case.number].get("raises") == "InvalidUpdateError"
+    return case.call.op == "update" and case.call.at == UNKNOWN and refused
+
+
+def _breakpoint_at_an_unknown_node(case: Case) -> bool:
+    stops = (*(case.call.stop_before or ()), *(case.call.stop_after or ()))
+    unknown = set(stops) - {"*", *(node.name for node in case.scenario.nodes)}
+    return bool(unknown) and case.other[case.number].get("raises") == "ValueError"
+
+
 def _live_view_of_what_lives_one_step(case: Case) -> bool:
     """The live state shows what finished tasks wrote to channels that fade, and else the same."""
     one, two = case.reference[case.number], case.other[case.number]
@@ -142,10 +153,13 @@ def _author_with_two_triggers(case: Case) -> bool:
 
 
 def _latest_named_is_resumed(case: Case) -> bool:
-    """The reference runs finished tasks of the latest fork or update again; ours goes on."""
+    """The reference runs finished tasks of the latest fork or update again, or asks again what was
+    answered; ours goes on."""
     call, one, two = case.call, case.reference[case.number], case.other[case.number]
     again = one.get("ran", {}).items() - two.get("ran", {}).items()
-    return call.input is None and call.at is not None and bool(again)
+    goes_on = call.input is None or call.run_id is not None
+    asks_again = is_a_pause(one) and one["ran"] == two["ran"] and bool(holders(case.other))
+    return goes_on and call.at is not None and (bool(again) or asks_again)
 
 
 def _update_as_input_gives_up_what_waits(case: Case) -> bool:
@@ -174,15 +188,16 @@ def _input_that_cannot_be(case: Case) -> bool:
             and call.input is not None
             and two.get("raises") in ("InvalidUpdateError", "ValidationError")
         ):
-            inputs, ours = _inputs(case.reference), _inputs(case.other)
-            if not two["ran"] and (inputs > ours or one.get("raises") != two["raises"]):
+            stored = _inputs(case.reference, call.input) > _inputs(case.other, call.input)
+            if not two["ran"] and (stored or one.get("raises") != two["raises"]):
                 return True
     return False
 
 
-def _inputs(entries: list[Entry]) -> int:
-    stored = entries[-1].get("stored", [])
-    return sum(row["metadata"]["source"] == "input" for row in stored)
+def _inputs(entries: list[Entry], given: Any) -> int:
+    """How often this input is stored."""
+    rows = [row for row in entries[-1].get("stored", []) if row["metadata"]["source"] == "input"]
+    return sum(row["values"].get("__start__") == given for row in rows)
 
 
 def _value_that_a_model_refuses(case: Case) -> bool:
@@ -196,11 +211,20 @@ def _value_that_a_model_refuses(case: Case) -> bool:
 
 
 def _every_failure_is_told(case: Case) -> bool:
-    """Without the results of tasks that failed, the streams are the same."""
+    """Without the results of tasks that failed or asked, the streams are the same. So is what is
+    printed without questions."""
     one, two = case.reference[case.number], case.other[case.number]
+    if "raises" in one and one.get("chunks") == two.get("chunks") and "printed" in one:
+        lines = two["printed"]
+        told = [line for line in lines if line in one["printed"] or "'__interrupt__'" not in line]
+        return len(told) < len(lines) and told == one["printed"]
     if "raises" not in one or "chunks" not in one or "chunks" not in two:
         return False
-    ours = [made for made in two["chunks"] if made in one["chunks"] or not _fails(made, case.call)]
+    ours = [
+        made
+        for made in two["chunks"]
+        if made in one["chunks"] or not _fails_or_asks(made, case.call)
+    ]
     return in_any_order(ours) == in_any_order(one["chunks"])
 
 
@@ -208,10 +232,31 @@ def in_any_order(chunks: list[Any]) -> list[str]:
     return sorted(json.dumps(made, sort_keys=True) for made in chunks)
 
 
-def _fails(made: Any, call: Call) -> bool:
+def _result_that_is_empty(case: Case) -> bool:
+    """One value is told of, and without empty results of tasks the streams are the same."""
+    one, two = case.reference[case.number], case.other[case.number]
+    single = isinstance(case.call.output_keys, str) or case.scenario.schema == "root"
+    return single and "chunks" in two and _without_empty_results(two) == one
+
+
+def _without_empty_results(value: Any) -> Any:
+    """Without those of tasks that a checkpoint tells of."""
+    if isinstance(value, list):
+        return [_without_empty_results(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    empty = "state" in value and not value.get("result", True)
+    return {
+        k: _without_empty_results(item) for k, item in value.items() if k != "result" or not empty
+    }
+
+
+def _fails_or_asks(made: Any, call: Call) -> bool:
     mode, payload = opened(made, call)
+    if mode == "updates":
+        return "__interrupt__" in payload
     told = payload["payload"] if mode == "debug" else payload
-    return mode in ("tasks", "debug") and bool(told.get("error"))
+    return mode in ("tasks", "debug") and bool(told.get("error") or told.get("interrupts"))
 
 
 def _object_of_what_is_known(case: Case) -> bool:
@@ -228,11 +273,14 @@ KNOWN = (
     Difference("A super-step that cannot be applied", _step_cannot_be_applied),
     Difference("A coroutine node in a sync run", _coroutine_under_the_sync_driver),
     Difference("The parent of a checkpoint exists", _parent_that_does_not_exist),
+    Difference("An update of what is not there", _update_of_what_is_not_there),
+    Difference("Breakpoints are looked at", _breakpoint_at_an_unknown_node),
     Difference("What lives for one super-step is shown", _live_view_of_what_lives_one_step),
     Difference("An update of a replayed input acts as START", _update_of_a_replayed_input),
     Difference("The node that ran last is one author", _author_with_two_triggers),
     Difference("An input that cannot be", _input_that_cannot_be),
     Difference("A value that a pydantic model refuses", _value_that_a_model_refuses),
+    Difference("A result that is empty is a result", _result_that_is_empty),
     Difference("Every task that fails is told", _every_failure_is_told),
     Difference("An update as input gives up what waits", _update_as_input_gives_up_what_waits),
     Difference("A named checkpoint that is the latest is resumed", _latest_named_is_resumed),

@@ -23,7 +23,7 @@ def _so_far(case: Case) -> Iterator[tuple[Call, Entry, Entry]]:
     yield from zip(case.scenario.calls, case.reference[: case.number + 1], case.other)
 
 
-def _is_a_pause(entry: Entry) -> bool:
+def is_a_pause(entry: Entry) -> bool:
     return "'interrupt'" in str(entry) or "'interrupts'" in str(entry)
 
 
@@ -61,7 +61,7 @@ def _answer_used_once(case: Case) -> bool:
     for earlier, entry in before:
         if earlier.command and earlier.command.resume is not None:
             more = _held(case.reference) > _held(case.other)
-            asks = more or _is_a_pause(case.other[number]) or _went_further(case, number)
+            asks = more or is_a_pause(case.other[number]) or _went_further(case, number)
             return asks and bool(entry.get("waiting"))
         if earlier.op in ("invoke", "stream") and earlier.input is not None:
             return False
@@ -149,7 +149,7 @@ def _live_state_after_a_command(case: Case) -> bool:
 def _single_value_beside_questions(case: Case) -> bool:
     one = case.reference[case.number]
     single = case.scenario.schema == "root" or isinstance(case.call.output_keys, str)
-    return single and case.call.version == "v2" and _is_a_pause(one)
+    return single and case.call.version == "v2" and is_a_pause(one)
 
 
 def _update_of_a_failed_task(case: Case) -> bool:
@@ -167,6 +167,45 @@ def _update_of_a_failed_task(case: Case) -> bool:
     return bool(more) and updates and all(made in one["chunks"] for made in two["chunks"])
 
 
+def _kept_with_its_task(case: Case) -> bool:
+    """All is equal, but that ours has more tasks which hold answers. Or there is such a task, and a
+    graph in it stops: from then on the reference asks again."""
+    one, two = case.reference[case.number], case.other[case.number]
+    if one["call"] != "stored":
+        return _asks_and_stops(case) and bool(holders(case.other) - holders(case.reference))
+    told = [write for row in one["stored"] for write in row["writes"]]
+    kept = [
+        {**row, "writes": [write for write in row["writes"] if write in told or not _holds(write)]}
+        for row in two["stored"]
+    ]
+    return kept == one["stored"]
+
+
+def _question_of_no_task(case: Case) -> bool:
+    """All of the state is not stored, one question waits at most, and the reference counts more."""
+    one, two = case.reference[case.number], case.other[case.number]
+    forgets = case.scenario.schema == "root" and case.scenario.keys[0].kind == "untracked"
+    refused = one.get("raises") == "RuntimeError" != two.get("raises")
+    return forgets and _answers(case.call) and refused and len(one["waiting"]) < 2
+
+
+def holders(entries: list[Entry]) -> set[tuple[str, str]]:
+    """The tasks that hold answers, and the checkpoints beside which they do."""
+    rows = entries[-1].get("stored", [])
+    return {(row["id"], write[0]) for row in rows for write in row["writes"] if _holds(write)}
+
+
+def _asks_and_stops(case: Case) -> bool:
+    """Whether a node asks, and calls a graph that may stop at a breakpoint."""
+    graphs = (case.scenario, *case.scenario.inner)
+    asks = any(node.asks and node.graph for graph in graphs for node in graph.nodes)
+    return asks and any(graph.stop_before or graph.stop_after for graph in case.scenario.inner)
+
+
+def _holds(write: list[Any]) -> bool:
+    return write[1] == "__resume__" and write[0] != NOBODY
+
+
 def _empty_breakpoints(case: Case) -> bool:
     return any(() in (call.stop_before, call.stop_after) for call, *_ in _so_far(case))
 
@@ -175,9 +214,9 @@ def _new_answer_after_a_failure(case: Case) -> bool:
     """An answer, where the run before had failed and no question waits: some task holds answers."""
     ran: Entry | None = None
     for call, _, two in _so_far(case):
-        if ran is not None and _answers(call) and "raises" in ran:
-            if _held(case.other) and ran["raises"] != "UnknownInterruptError":
-                return True
+        failed = ran is not None and ran.get("raises") not in (None, "UnknownInterruptError")
+        if failed and _answers(call) and _held(case.other):
+            return True
         ran = two if call.op in ("invoke", "stream") else ran
     return False
 
@@ -195,6 +234,7 @@ ANSWERS = (
     Difference("An answer for nobody", _answer_for_nobody),
     Difference("An empty map is an answer", _empty_map),
     Difference("An answer at an old checkpoint", _answer_at_an_old_checkpoint),
+    Difference("A question whose task cannot run any more does not wait", _question_of_no_task),
     Difference("An answer is used once", _answer_used_once),
     Difference("A Command that starts a thread", _command_that_starts_a_thread),
     Difference("An empty list of breakpoints", _empty_breakpoints),
@@ -202,5 +242,6 @@ ANSWERS = (
     Difference("A question that was answered does not wait", _answered_question_of_a_failed_task),
     Difference("The live state counts what a Command sent", _live_state_after_a_command),
     Difference("A task that failed has no update", _update_of_a_failed_task),
+    Difference("An answer is stored with the task that got it", _kept_with_its_task),
     Difference("In version 2 a single value is shown", _single_value_beside_questions),
 )

@@ -27,6 +27,16 @@ def _replay_inside(case: Case) -> bool:
     return inherits and any(_runs_inside(case))
 
 
+def _memory_gone_back_to_twice(case: Case) -> bool:
+    """In the reference two visits to one memory begin where the run from inside began."""
+    began: dict[tuple[str, str], set[str]] = {}
+    for row in case.reference[-1].get("stored", []):
+        parents, place = row["metadata"].get("parents", {}), row["namespace"]
+        if place in parents and parents[place] == row["parent"]:
+            began.setdefault((place, row["parent"]), set()).add(parents[""])
+    return any(_runs_inside(case)) and any(len(visits) > 1 for visits in began.values())
+
+
 def _parents_of_a_root(case: Case) -> bool:
     """Without the parents of checkpoints, all is equal; and a root of the reference's has one."""
     one, two = case.reference[case.number], case.other[case.number]
@@ -52,8 +62,21 @@ def _forgetful_graph_asks(case: Case) -> bool:
     return bool(forgets) and asks and answered
 
 
+def _kept_below_what_keeps_nothing(case: Case) -> bool:
+    """In the reference there is a place in a graph that keeps nothing, which ours has not."""
+    forgets = [graph for graph in case.scenario.inner if graph.checkpointer is False]
+    graphs = {node.name for graph in forgets for node in graph.nodes if node.graph}
+    theirs, ours = (
+        {row["namespace"] for row in entries[-1].get("stored", [])}
+        for entries in (case.reference, case.other)
+    )
+    levels = (level for place in theirs - ours for level in place.split("|"))
+    return any(level.split(":")[0] in graphs for level in levels)
+
+
 def _input_of_a_graph_with_a_memory(case: Case) -> bool:
-    """A run goes on, and a graph with a memory runs in ours, which in the reference does not."""
+    """A run goes on, and a graph with a memory runs in ours, which in the reference does not. Or it
+    has taken its input, and stands at a breakpoint."""
     inside = {
         node.name
         for graph in case.scenario.inner
@@ -62,7 +85,16 @@ def _input_of_a_graph_with_a_memory(case: Case) -> bool:
     }
     one, two = case.reference[case.number].get("ran", {}), case.other[case.number].get("ran", {})
     goes_on = case.call.op in ("invoke", "stream") and case.call.input is None
-    return goes_on and any(two.get(name, 0) > one.get(name, 0) for name in inside)
+    more = any(two.get(name, 0) > one.get(name, 0) for name in inside)
+    return goes_on and (
+        more or _inputs_of_memories(case.other) > _inputs_of_memories(case.reference)
+    )
+
+
+def _inputs_of_memories(entries: list[Any]) -> int:
+    rows = [row for row in entries[-1].get("stored", []) if row["metadata"]["source"] == "input"]
+    levels = [row["namespace"].split("|")[-1] for row in rows]
+    return sum(level != "" and ":" not in level for level in levels)
 
 
 def _commands_to_a_parent(case: Case) -> bool:
@@ -82,8 +114,12 @@ def _graph_is_given_a_dict(case: Case) -> bool:
 
 
 def _gives_none(case: Case) -> bool:
-    if not case.scenario.saver:
-        return True  # who knows
+    """What a graph was given is stored. Of one that keeps nothing, nobody knows: it has run."""
+    ran = {name.split("@")[0] for name in case.reference[case.number].get("ran", {})}
+    for graph in case.scenario.inner:
+        keeps_nothing = not case.scenario.saver or graph.checkpointer is False
+        if keeps_nothing and ran & {node.name for node in graph.nodes}:
+            return True
     rows = [row for row in case.reference[-1].get("stored", []) if row["namespace"]]
     given = [row["values"].get("__start__") for row in rows]
     return any("object" in one and None in one["object"][1].values() for one in given if one)
@@ -117,8 +153,10 @@ def _without_classes(value: Any) -> Any:
 
 GRAPHS = (
     Difference("A checkpoint inside of a graph in a node", _replay_inside),
+    Difference("A place inside is gone back to once", _memory_gone_back_to_twice),
     Difference("The root of a thread has no parents", _parents_of_a_root),
     Difference("Inner graphs that keep nothing", _forgetful_graph_asks),
+    Difference("Nothing below a graph that keeps nothing is kept", _kept_below_what_keeps_nothing),
     Difference("An inner graph with a memory gets its input", _input_of_a_graph_with_a_memory),
     Difference("A graph as a node is given a dict", _graph_is_given_a_dict),
     Difference("In version 2 inner graphs tell", _inner_graph_tells_dicts),

@@ -215,6 +215,7 @@ FEATURES = frozenset(
 WHOLE = "a state that is a single value has no keys"
 HELD = "the reference cannot hash the instance of a channel, nor run nodes without the only value"
 PARTIAL = "a key may be absent in a TypedDict only"
+ONE_GRAPH = "one node of the outermost graph has a graph; another one may be in that"
 
 IMPOSSIBLE = (
     ("saver", "no saver", "a graph has a saver or it has none"),
@@ -222,6 +223,9 @@ IMPOSSIBLE = (
     ("input schema *", "input schema *", "a graph has one input schema"),
     ("output schema *", "output schema *", "a graph has one output schema"),
     ("coroutine", "sync *", "a sync run refuses a coroutine node; a named case shows it"),
+    ("graph", "graph called*", ONE_GRAPH),
+    ("graph called", "graph called twice", ONE_GRAPH),
+    ("graph", "write inner", "a node that is a graph writes what the graph returns"),
     ("state root", "* schema *", WHOLE),
     ("state root", "node reads *", WHOLE),
     ("state root", "branch reads *", WHOLE),

@@ -17,8 +17,6 @@ Some things are never drawn, because their outcome would be a matter of luck or 
   such a node (two tasks would have the same tag); synchronous runs of coroutine nodes;
 - in graphs that `Send` runs several times at once, what depends on how often a node has run, and a
   memory from call to call (two tasks would have the same namespace);
-- breakpoints in graphs of graphs, or in a graph that is called by a node that asks; a graph in a
-  node where the state is a single value that is not stored: there the packages differ in details;
 - the log of the state as the input of a graph in a node, if it comes back and is added to the log,
   where that can happen often: it would double each time.
 """
@@ -91,7 +89,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     classes = st.none() if schema == "root" else _schemas([key.name for key in keys])
     size = draw(one_of(1, 2, 3, 3, 4, 4, 5))
     names = draw(st.permutations(NAMES))[:size]
-    drivers = draw(one_of((False,), (True,), (False, True)))
+    drivers = draw(one_of((False,), (True,), (False, True), (False, True)))
     sequence = tuple(names[: draw(st.integers(1, size))]) if draw(seldom) else ()
     sketch = _Sketch(draw, names, public, sequence, odd)
     failing = [draw(st.sampled_from(names)) for _ in range(draw(one_of(0, 0, 0, 1, 2)))]
@@ -113,8 +111,8 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         for node in nodes
     ]
     inner: list[Inner] = []
-    if draw(one_of(False, False, True)) and (schema, keys[0].kind) != ("root", "untracked"):
-        within = _Within(draw, public, names, sketch.sent_to, drivers == (True,), bool(failing))
+    if draw(one_of(False, False, True)):
+        within = _Within(draw, public, names, sketch.sent_to, drivers == (True,))
         place = draw(st.integers(0, size - 1))
         nodes[place], inner = within.with_graph(nodes[place])
     asks = any(node.asks for part in (nodes, *(graph.nodes for graph in inner)) for node in part)
@@ -217,10 +215,9 @@ class _Within:
         outside: list[str],
         sent_to: set[str],
         coroutines: bool,
-        failing: bool,
     ) -> None:
         self.draw, self.keys, self.outside, self.sent_to = draw, keys, outside, sent_to
-        self.coroutines, self.failing = coroutines, failing
+        self.coroutines, self.failing = coroutines, False
         self.inner: list[Inner] = []
         self.waiting: set[str] = set()  # the graphs with coroutines
 
@@ -231,8 +228,7 @@ class _Within:
 
     def attach(self, node: Node, depth: int, sent: bool, outside: list[str]) -> Node:
         draw, name = self.draw, f"graph_{depth + 1}"
-        stops = depth == 0 and not node.asks and draw(sometimes)
-        waits = self.graph(name, depth, sent, outside, stops)
+        waits = self.graph(name, depth, sent, outside)
         called = draw(one_of(0, 0, 1, 2, 2))
         if not called and not node.goto:
             kept = {"defer": node.defer, "metadata": node.metadata}
@@ -246,9 +242,10 @@ class _Within:
             coroutine=node.coroutine or waits,
         )
 
-    def graph(self, name: str, depth: int, sent: bool, outside: list[str], stops: bool) -> bool:
+    def graph(self, name: str, depth: int, sent: bool, outside: list[str]) -> bool:
         """Make the graph. Returns whether something in it is a coroutine."""
         draw = self.draw
+        stops = draw(sometimes)
         names = draw(st.permutations(INNER_NAMES[depth]))[: draw(one_of(1, 2, 2, 3))]
         sketch = _Sketch(draw, names, self.keys, (), False, counts=not sent)
         nodes = [self.node(each, sketch.gotos[each], sent) for each in names]
@@ -262,8 +259,6 @@ class _Within:
         only = [key.name for key in self.keys[1:]]
         whole = sent or not only or (depth == 0 and draw(seldom))
         memory = draw(one_of(None, None, False, *[True] * (not sent)))
-        if memory is False:  # and nothing in it keeps anything; in the reference it may
-            self.inner = [dataclasses.replace(each, checkpointer=False) for each in self.inner]
         self.inner.append(
             Inner(
                 name,

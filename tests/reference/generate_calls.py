@@ -56,6 +56,7 @@ class Script:
             deeds += ["answer", "answer_by_id"]
         if inside:
             deeds += ["look_inside"] * 8 + ["fork_inside"] * 5 + ["run_inside"] * 3
+            deeds += ["look", "command"]
         length = 8 if inside else 6 if asks else 5
         for deed in [start, *draw(st.lists(st.sampled_from(deeds), max_size=length))]:
             getattr(self, deed)()
@@ -103,11 +104,11 @@ class Script:
         No answer beside targets: in the reference whoever asks first gets it, and of parallel nodes
         that may be any.
         """
-        targets = [*self.names, *(f"send:{name}" for name in self.send_to)]
+        targets = [*self.names, *(f"send:{name}" for name in self.send_to * 2)]
         targets += ["unknown"] * 3 * self.odd
         whole = self.keys[0].name == ROOT  # an update has keys
         update = None if whole or self.draw(sometimes) else self.input()
-        targets += [END] * bool(update)
+        targets += [END]
         some = st.lists(st.sampled_from(targets), unique=True, min_size=not update, max_size=2)
         answers = self.draw(sometimes)
         goto = [] if answers else self.draw(some)

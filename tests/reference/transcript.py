@@ -303,10 +303,11 @@ def _was_sent(task: Any, row: Any) -> bool:
     """Whether a task was started by a `Command`, whose targets are stored beside a checkpoint. The
     reference does not show it there."""
     values = row.checkpoint["channel_values"]
-    if isinstance(task.path[1], int):
-        return bool(task.path[1] >= len(values.get("__pregel_tasks", ())))
-    target = f"branch:to:{task.name}"
     written = {channel for id, channel, _ in row.pending_writes or [] if id in FIXED_IDS}
+    if isinstance(task.path[1], int):
+        within = task.path[1] < len(values.get("__pregel_tasks", ()))
+        return not within or "__pregel_tasks" in written  # then these are in its place
+    target = f"branch:to:{task.name}"
     return target in written and target not in values
 
 
