@@ -8,7 +8,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .scenario import END, ROOT, START, UPDATED, Branch, Call, Command, Key, Node, Scenario, Write
+from .scenario import (
+    END,
+    ROOT,
+    START,
+    UPDATED,
+    Branch,
+    Call,
+    Command,
+    Edge,
+    Inner,
+    Key,
+    Node,
+    Scenario,
+    Write,
+)
 from .shorthand import graph, history, node, resume, resume_at, start, state, update
 
 TOLD = Write("log", "answers")
@@ -343,6 +357,44 @@ QUESTIONS: dict[str, tuple[Scenario, list[str]]] = {
             "invoke in a?0",
             "invoke in a?0",
             "invoke in a['yes'] b",
+        ],
+    ),
+    "an answer, and a graph that goes on from a breakpoint and asks": (
+        graph(
+            ">s >a",
+            inner=(
+                Inner("sub", nodes=(asks("x"),), edges=(Edge((START,), "x"),), stop_before=("x",)),
+            ),
+            nodes=(Node("s", graph="sub"), asks("a", 2)),
+            calls=(start, answer("yes")),
+        ),
+        [
+            "invoke in a?0",
+            "invoke in in x['yes'] a?0",
+        ],
+    ),
+    "an update after a Command and a run that does nothing": (
+        graph(">a", calls=(start, command(update={"log": ["u"]}), resume, update(), state)),
+        [
+            "invoke in a",
+            "invoke in a u",
+            "invoke in a u",
+            "update",
+            "state in a",
+        ],
+    ),
+    "a Command with an update that a channel refuses, on a thread that waits": (
+        graph(
+            "",
+            nodes=(node("a", fails=(1,)),),
+            branches=(Branch(START, (("send:a",),)),),
+            calls=(start, state, command(update={"log": 5}), state),
+        ),
+        [
+            "invoke raises ValueError",
+            "state in > a",
+            "invoke raises TypeError",
+            "state raises TypeError",
         ],
     ),
 }

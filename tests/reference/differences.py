@@ -73,7 +73,8 @@ def _task_failed_after_it_wrote(case: Case) -> bool:
     if case.call not in case.raised(*ASTRAY) or "chunks" not in one or "chunks" not in two:
         return False
     more = [made for made in one["chunks"] if made not in two["chunks"]]  # the reference tells them
-    return bool(more) and all(opened(made, case.call)[0] == "updates" for made in more)
+    told = (opened(made, case.call) for made in more)
+    return bool(more) and all(mode == "updates" or _error_in(mode, made) for mode, made in told)
 
 
 def _wrote(writes: list[Any]) -> set[str]:
@@ -158,7 +159,7 @@ def _latest_named_is_resumed(case: Case) -> bool:
     call, one, two = case.call, case.reference[case.number], case.other[case.number]
     again = one.get("ran", {}).items() - two.get("ran", {}).items()
     goes_on = call.input is None or call.run_id is not None
-    asks_again = is_a_pause(one) and one["ran"] == two["ran"] and bool(holders(case.other))
+    asks_again = is_a_pause(one) and one.get("ran") == two.get("ran") and bool(holders(case.other))
     return goes_on and call.at is not None and (bool(again) or asks_again)
 
 
@@ -255,8 +256,13 @@ def _fails_or_asks(made: Any, call: Call) -> bool:
     mode, payload = opened(made, call)
     if mode == "updates":
         return "__interrupt__" in payload
-    told = payload["payload"] if mode == "debug" else payload
-    return mode in ("tasks", "debug") and bool(told.get("error") or told.get("interrupts"))
+    asks = mode in ("tasks", "debug") and payload.get("payload", payload).get("interrupts")
+    return bool(asks) or _error_in(mode, payload)
+
+
+def _error_in(mode: str, payload: Any) -> bool:
+    """Whether this is the result of a task that failed."""
+    return mode in ("tasks", "debug") and bool(payload.get("payload", payload).get("error"))
 
 
 def _object_of_what_is_known(case: Case) -> bool:

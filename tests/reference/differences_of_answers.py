@@ -108,14 +108,12 @@ def _commands_on_one_checkpoint(case: Case) -> bool:
 
 
 def _updated_after_a_command(case: Case) -> bool:
-    """Whether a checkpoint was updated, and what was done to the thread before was a Command."""
-    before: Call | None = None
-    for call, *_ in _so_far(case):
-        command = before and before.command
-        if call.op == "update" and command and (command.update is not None or command.goto):
-            return True
-        before = call if call.op in ("invoke", "stream", "update") else before
-    return False
+    """Whether a checkpoint was updated beside which a Command had left something."""
+    stored = {row["id"]: row for row in case.reference[-1].get("stored", [])}
+    updates = [row for row in stored.values() if row["metadata"]["source"] == "update"]
+    parents = [stored[row["parent"]] for row in updates if row["parent"] in stored]
+    updated = any(call.op == "update" for call, *_ in _so_far(case))
+    return updated and any(map(_of_nobody, parents))
 
 
 def _of_nobody(row: Entry) -> list[Any]:
@@ -189,6 +187,13 @@ def _question_of_no_task(case: Case) -> bool:
     return forgets and _answers(case.call) and refused and len(one["waiting"]) < 2
 
 
+def _answer_to_whoever_asks_first(case: Case) -> bool:
+    """One question waits, and one answer comes; in the reference another task gets it."""
+    theirs, ours = holders(case.reference), holders(case.other)
+    one_waits = len(case.reference[case.number].get("waiting", ())) == 1
+    return _answers(case.call) and one_waits and bool(theirs - ours) and bool(ours - theirs)
+
+
 def holders(entries: list[Entry]) -> set[tuple[str, str]]:
     """The tasks that hold answers, and the checkpoints beside which they do."""
     rows = entries[-1].get("stored", [])
@@ -235,6 +240,7 @@ ANSWERS = (
     Difference("An empty map is an answer", _empty_map),
     Difference("An answer at an old checkpoint", _answer_at_an_old_checkpoint),
     Difference("A question whose task cannot run any more does not wait", _question_of_no_task),
+    Difference("One answer belongs to the question that waits", _answer_to_whoever_asks_first),
     Difference("An answer is used once", _answer_used_once),
     Difference("A Command that starts a thread", _command_that_starts_a_thread),
     Difference("An empty list of breakpoints", _empty_breakpoints),

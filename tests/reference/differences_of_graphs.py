@@ -115,7 +115,8 @@ def _graph_is_given_a_dict(case: Case) -> bool:
 
 def _gives_none(case: Case) -> bool:
     """What a graph was given is stored. Of one that keeps nothing, nobody knows: it has run."""
-    ran = {name.split("@")[0] for name in case.reference[case.number].get("ran", {})}
+    so_far = case.reference[: case.number + 1]
+    ran = {name.split("@")[0] for entry in so_far for name in entry.get("ran", {})}
     for graph in case.scenario.inner:
         keeps_nothing = not case.scenario.saver or graph.checkpointer is False
         if keeps_nothing and ran & {node.name for node in graph.nodes}:

@@ -91,10 +91,13 @@ class Session:
         self.recursion_limit = recursion_limit
         self.updated: dict[str, Any] = THREAD
         self.questions: dict[str, tuple[str, str]] = {}
+        self.early: dict[str, str] = {}
 
     def perform(self, call: Call) -> Entry:
         before = self.built.runs.copy()
         entry: Entry = {"call": call.op}
+        if call.command or call.op == "update":
+            self.early |= self.labels()  # in the reference the thread may be unreadable afterwards
         printed = StringIO()
         try:
             with redirect_stdout(printed):
@@ -157,7 +160,7 @@ class Session:
 
     def labels(self) -> dict[str, str]:
         """What to write in the place of each id."""
-        labels = dict(FIXED_IDS)
+        labels = FIXED_IDS | self.early
         for namespace, rows in self._by_namespace().items():
             inside = f"{_labelled(namespace, labels)}/" if namespace else ""
             for number, row in enumerate(rows):
