@@ -38,8 +38,8 @@ class RunningTask(Protocol):
 
 class Calls:
     """Whether tasks may call other tasks: from the first function on that is marked as a `task`,
-    anywhere in the process (see `minigraph.func`). Then whoever reads a stream is told live of
-    them, which costs a thread."""
+    anywhere in the process (see `minigraph.func`). Then no task runs on the driver's own thread:
+    while it does, nobody would hear that a task which it has called has ended, and store that."""
 
     possible = False
 

@@ -206,8 +206,9 @@ def task(
         function: the function, sync or async. Parameters that the caller leaves out, and that are
             called ``config``, ``writer``, ``runtime`` and so on, are given as to a node.
         name: what it is called in streams; the function's own name.
-        retry_policy, cache_policy, timeout: as for a node, see `minigraph.policies`. Results are
-            kept in the cache of the graph that runs.
+        retry_policy, cache_policy, timeout: as for a node, see `minigraph.policies`. With a
+            `retry_policy` each attempt has its own copy of the arguments. Results are kept in the
+            cache of the graph that runs, by the function's code and the arguments.
 
     Raises `ValueError` for a timeout of a sync function, `NotImplementedError` for a generator, and
     `RuntimeError` when it is called and nothing runs.

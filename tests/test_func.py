@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from concurrent.futures import ThreadPoolExecutor
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -13,7 +15,12 @@ import pytest
 from minigraph.cache.memory import InMemoryCache
 from minigraph.checkpoint.memory import InMemorySaver
 from minigraph.checkpoint.sqlite import SqliteSaver
-from minigraph.errors import EmptyInputError, InvalidUpdateError, NodeTimeoutError
+from minigraph.errors import (
+    EmptyInputError,
+    InvalidUpdateError,
+    NodeCancelledError,
+    NodeTimeoutError,
+)
 from minigraph.func import TaskFuture, entrypoint, task
 from minigraph.graph import START, StateGraph
 from minigraph.types import CachePolicy, Command, RetryPolicy, interrupt
@@ -313,8 +320,6 @@ def test_a_node_that_works_on_a_thread_of_its_own() -> None:
     """FN-03: it must bring the context there, as for everything else."""
 
     def node(state: dict[str, int]) -> Any:
-        from contextvars import copy_context
-
         with ThreadPoolExecutor(1) as pool:
             called = pool.submit(copy_context().run, double, state["x"])
             return {"x": called.result(PATIENCE).result(PATIENCE)}
@@ -615,3 +620,103 @@ def test_an_entrypoint_that_is_tried_again() -> None:
 
     assert flow.invoke(2) == 2
     assert runs == [4, 4]
+
+
+# ---------------------------------------------------------------- what a trial has found
+
+
+@pytest.mark.parametrize("memory", [None, False])
+@pytest.mark.parametrize("by_id", [False, True])
+def test_a_question_of_a_graph_in_a_task(way: Any, memory: Any, by_id: bool) -> None:
+    """FN-14, SB-20: the answer finds its way through the task."""
+
+    class State(TypedDict):
+        v: str
+
+    builder = StateGraph(State).add_node("n", lambda state: {"v": interrupt("name?")})
+    inner = builder.add_edge(START, "n").compile(checkpointer=memory)
+
+    @task
+    def called() -> str:
+        result: str = inner.invoke({"v": ""})["v"]
+        return result
+
+    @task
+    def around() -> str:
+        return called().result()
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def flow(x: int) -> list[str]:
+        return [around().result(), called().result()]
+
+    (question,) = way.invoke(flow, 0, THREAD)["__interrupt__"]
+    answer: Any = {question.id: "Ada"} if by_id else "Ada"
+    (question,) = way.invoke(flow, Command(resume=answer), THREAD)["__interrupt__"]
+    answer = {question.id: "Bob"} if by_id else "Bob"
+    assert way.invoke(flow, Command(resume=answer), THREAD) == ["Ada", "Bob"]
+
+
+def test_a_result_is_stored_although_nobody_waits_for_it() -> None:
+    """FN-07, DU-03: in a sync call too, while the function does work of its own."""
+    saver = InMemorySaver()
+
+    @entrypoint(checkpointer=saver)
+    def flow(x: int) -> Any:
+        future = double(x)
+        patience = time.monotonic() + PATIENCE
+        while not future.done() and time.monotonic() < patience:
+            time.sleep(0.001)
+        return [name for name, _ in stored(saver)], future.result()
+
+    assert flow.invoke(2, THREAD, durability="sync") == (["__return__"], 4)
+
+
+def test_waiting_in_other_ways() -> None:
+    """FN-03: it is a future like others, and a thread with the context may wait, too."""
+
+    @entrypoint()
+    def flow(numbers: list[int]) -> Any:
+        done = sorted(
+            each.result() for each in as_completed([double(n) for n in numbers], PATIENCE)
+        )
+        contexts = [copy_context() for _ in numbers]
+        with ThreadPoolExecutor(2) as pool:
+            work = [pool.submit(c.run, lambda: double(1).result(PATIENCE)) for c in contexts]
+            return done, [each.result(PATIENCE) for each in work]
+
+    assert flow.invoke([1, 2, 3]) == ([2, 4, 6], [2, 2, 2])
+
+
+def test_a_call_after_the_end(way: Any) -> None:
+    """FN-03: nobody would hear of it, so it is refused."""
+    contexts: list[Any] = []
+
+    @entrypoint()
+    def flow(x: int) -> int:
+        contexts.append(copy_context())
+        return x
+
+    way.invoke(flow, 1)
+    with pytest.raises(NodeCancelledError, match="'double' was called after the run"):
+        contexts[0].run(double, 1)
+
+
+def test_a_task_that_somebody_gave_up_on() -> None:
+    """FN-03: it goes on, and the run waits for it."""
+    done: list[int] = []
+
+    @task
+    async def slow(n: int) -> None:
+        await asyncio.sleep(0.05)
+        done.append(n)
+
+    @entrypoint()
+    async def flow(x: int) -> str:
+        try:
+            await asyncio.wait_for(slow(x), 0.001)
+        except TimeoutError:
+            return "fallback"
+        return "in time"
+
+    assert asyncio.run(flow.ainvoke(1)) == "fallback"
+    assert done == [1]

@@ -703,7 +703,7 @@ class Pregel(Graph):
         """What a driver of either kind is given for a call."""
         around = self.around(place, reader, options)
         limit = place.config.get("max_concurrency")
-        live = reader.live or bool(around.modes) or (Calls.possible and bool(reader.modes))
+        live = reader.live or bool(around.modes) or Calls.possible
         return place.saver, limit, live, around.durability, around, place.inner
 
     # ------------------------------------------------------------ caches

@@ -223,8 +223,11 @@ class Run(Beginning):
         if self.tells_ends:
             yield from self.tell_start([task])
         if self.resumption is not None:
-            for answers in [*self.resumption.answers.values()]:
-                yield from self.hand_out({task.id: task}, {task.id: answers})
+            # What has come for the caller may be for this one, or for a graph in it.
+            mine = self.resumption.answers.get(called.task_id, NOTHING)
+            answers = {**self.resumption.answers, task.id: mine}
+            self.resumption = self.resumption._replace(answers=answers)
+            yield from self.hand_out({task.id: task}, {task.id: mine})
         about = (self.request.context, self.held, self.resumption, self.loose, self.replay)
         yield Start([task], View(self.config, self.step, self.state, None, *about))
 

@@ -204,6 +204,14 @@ class Escaped:
         self.error = error
 
 
+def require_open(closed: bool, called: Called) -> None:
+    """Refuse a call that nobody would hear of: the run has ended."""
+    if closed:
+        raise NodeCancelledError(
+            f"Task {called.node.name!r} was called after the run had ended that it would belong to."
+        )
+
+
 def timed(call: Call) -> tuple[Any, float]:
     """Call sync user code. Returns its answer, and the seconds it took."""
     began = perf_counter()
@@ -255,6 +263,7 @@ class ThreadRunner:
             is_over=self.is_over, inner_runs=self.inner_runs, call=self.call
         )
         self.replies: set[Any] = set()
+        self.closed = False
         self.blocked = 0  # threads on which a task waits for one that it has called
         self.here: int | None = None  # the driver's thread, while a task is at work on it
         self.listen: Callable[[Any], None]  # set by the driver
@@ -382,6 +391,7 @@ class ThreadRunner:
     def close(self) -> None:
         """Let the threads go. Graphs in tasks have stored what others read, so they are waited for:
         they end with their present super-step."""
+        self.closed = True
         for reply in [*self.replies]:
             reply.give_up()
         if self.pool is not None:
@@ -397,6 +407,7 @@ class ThreadRunner:
                 "In an sync context async tasks cannot be called: the run has no event loop for "
                 f"task {called.node.name!r}. Use ainvoke or astream, or make it sync."
             )
+        require_open(self.closed, called)
         called.reply.expect(self.replies, self.while_waiting)
         if self.here == get_ident():
             self.listen(called)
@@ -432,6 +443,7 @@ class LoopRunner:
     ) -> None:
         self.around = around._replace(call=self.call)
         self.replies: set[Any] = set()
+        self.closed = False
         self.blocked = 0  # tasks that wait for one that they have called
         self.limit = limit
         self.live = live
@@ -510,6 +522,7 @@ class LoopRunner:
 
     def call(self, called: Called) -> None:
         """A task calls another."""
+        require_open(self.closed, called)
         called.reply.expect(self.replies, self.while_waiting, self.loop)
         self.tell(called)
 
@@ -620,6 +633,7 @@ class LoopRunner:
             running.cancel()
 
     def close(self) -> None:
+        self.closed = True
         for reply in [*self.replies]:
             reply.give_up()
         if self.alarm is not None:
